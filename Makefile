@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every target sets up what it needs: a virtual environment in .venv, the build, the packages.
+# A second run finds them there and starts at once.
+#
+#   PYTHON=...        interpreter to make .venv from (3.10 or newer)
+#   CC=...            compiler
+#   PYTEST_ARGS=...   for example PYTEST_ARGS='tests/unit -k gate -x'
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
+export CC
+
+C_FILES := $(sort $(shell find shim tests examples -name '*.[ch]' 2>/dev/null))
+C_SOURCES := $(filter %.c,$(C_FILES))
+SHIM_INPUTS := build.py $(shell find shim -name '*.[chS]' -o -name '*.def' -o -name '*.map')
+
+help: ## Say what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
+	    while IFS=$$'\t' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+
+demo: build ## Measure alone, beside busy siblings, and beside the same siblings under KREX
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.dev build ## Pass the tests (PYTEST_ARGS='tests/unit -k gate -x')
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+build: $(VENV)/.cpu ## Build the preload library and the cffi module in place
+	@$(BIN)/python build.py
+
+# The environment. Stamps, so that it is made once and again when pyproject.toml changes.
+
+$(VENV)/.made:
+	@for python in $${PYTHON:-} python3 python3.{14,13,12,11,10}; do \
+	    if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then \
+	        echo "setting up $(VENV) with $$("$$python" --version)"; \
+	        "$$python" -m venv --clear $(VENV) && touch $@ && exit 0; \
+	        echo 'make: no virtual environment: Debian and Ubuntu need apt-get install python3-venv' >&2; \
+	        exit 1; \
+	    fi; \
+	    if [[ $$python == "$${PYTHON:-}" ]]; then \
+	        echo "make: PYTHON=$$python is not a Python of 3.10 or newer" >&2; exit 1; \
+	    fi; \
+	done; \
+	echo 'make: no Python of 3.10 or newer on PATH; install one, or say make PYTHON=/path/to/python3' >&2; \
+	exit 1
+
+# An editable install: .venv runs what is in the tree. build.py also rebuilds without it.
+$(VENV)/.cpu: $(VENV)/.made pyproject.toml
+	@echo 'installing krex, and a runtime that executes kernels on the CPU'
+	@$(PIP) install -e '.[cpu]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.cpu
+	@echo 'installing what the tests and the linters need'
+	@$(PIP) install -e '.[cpu,dev]'
+	@touch $@
+
+# Checks in C: each tests/unit/c/NAME.c is a program of its own, linked with CHECK_CORE and with
+# CHECK_SOURCES_NAME, that exits 0, or 77 to be skipped.
+
+CHECK_CORE := $(wildcard shim/gate.c shim/closer.c)
+CHECK_TESTS := $(sort $(patsubst tests/unit/c/%.c,%,$(wildcard tests/unit/c/*.c)))
+CHECK_CFLAGS := -std=gnu11 -g -Wall -Wextra -Werror -Ishim -Itests/unit/c
+CHECK_VARIANTS := plain address undefined thread valgrind
+CHECK_FLAGS_plain := -O2
+CHECK_FLAGS_address := -O1 -fno-omit-frame-pointer -fsanitize=address
+CHECK_FLAGS_undefined := -O1 -fsanitize=undefined -fno-sanitize-recover=all
+CHECK_FLAGS_thread := -O1 -fsanitize=thread
+CHECK_FLAGS_valgrind := -O1
+CHECK_RUN_valgrind := valgrind --quiet --error-exitcode=99 --leak-check=full --fair-sched=yes
+
+define check_variant
+build/$(1)/unit/%: tests/unit/c/%.c $$(CHECK_CORE) $$(SHIM_INPUTS)
+	@mkdir -p $$(@D)
+	@$$(CC) $$(CHECK_CFLAGS) $$(CHECK_FLAGS_$(1)) -o $$@ $$< $$(CHECK_CORE) $$(CHECK_SOURCES_$$*) \
+	    -ldl -lpthread
+
+check-$(1): $$(CHECK_TESTS:%=build/$(1)/unit/%)
+	@for test in $$^; do \
+	    status=0; KREX_CHECK=$(1) $$(CHECK_RUN_$(1)) "$$$$test" || status=$$$$?; \
+	    case $$$$status in \
+	        0) echo "ok       $$$$test" ;; \
+	        77) echo "skipped  $$$$test" ;; \
+	        *) echo "FAILED   $$$$test (exit status $$$$status)" >&2; exit 1 ;; \
+	    esac; \
+	done
+.PHONY: check-$(1)
+endef
+$(foreach variant,$(CHECK_VARIANTS),$(eval $(call check_variant,$(variant))))
+
+check-library: $(VENV)/.cpu
+	@for name in address undefined thread; do $(BIN)/python build.py --sanitize=$$name; done
+
+check: $(CHECK_VARIANTS:%=check-%) check-library ## Run the C tests under sanitizers and valgrind
+
+lint: $(VENV)/.dev build regen-check ## Check style, types and C
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy
+	@$(if $(C_FILES),$(BIN)/clang-format --dry-run -Werror $(C_FILES))
+	@$(if $(C_SOURCES),printf '%s\n' $(C_SOURCES) | xargs -P "$$(nproc)" -I{} \
+	    $(BIN)/clang-tidy --quiet {} -- -std=gnu11 -Ishim -Ishim/native -Itests/unit/c)
+
+format: $(VENV)/.dev ## Format the tree, and mend what ruff can
+	@$(BIN)/ruff check --quiet --fix . || true
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/clang-format -i $(C_FILES)
+
+regen: build ## Write the generated files that are committed
+	@$(BIN)/python shim/opencl/gen_api.py
+	@$(BIN)/python -m krex.schemas
+
+regen-check: build ## Fail if a generated file is not what its generator writes
+	@$(BIN)/python shim/opencl/gen_api.py --check
+	@$(BIN)/python -m krex.schemas --check
+
+bench: build ## Say what a submission costs, in nanoseconds
+	@$(BIN)/krex eval overhead
+
+wheel: $(VENV)/.cpu ## Build a wheel into dist/
+	@rm -rf build/lib.* build/bdist.*
+	@$(PIP) wheel --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+clean: ## Remove what was built; .venv stays
+	@rm -rf build dist *.egg-info krex/lib krex/include krex/_native*.so
+	@find . -path ./$(VENV) -prune -o -name __pycache__ -type d -print0 | xargs -0 rm -rf
+	@rm -rf .mypy_cache .ruff_cache .pytest_cache
+
+distclean: clean ## Remove .venv too
+	@rm -rf $(VENV)
+
+.PHONY: help demo test build check check-library lint format regen regen-check bench wheel clean distclean

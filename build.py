@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build the two things that are compiled: the preload library and the cffi module.
+
+    python build.py [--sanitize=address|undefined|thread] [--library-only] [--out DIR] [-v]
+
+Both come from the same sources. `krex/lib/libkrex.so` is a plain shared object: it lands in every
+program of a command, so it must carry no Python symbols. `krex/_native` is the controller's view of
+the board, through the same headers. `krex/include/krex.h` is a copy of the public header.
+
+Without options everything is built in place, and only what changed. With --sanitize the library
+goes to build/<sanitizer>/. setuptools comes in by BuildExt and BdistWheel (see pyproject.toml).
+$CC names the compiler, and may name a cross compiler; $CPPFLAGS, $CFLAGS and $LDFLAGS are appended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent
+SHIM = ROOT / "shim"
+NATIVE = SHIM / "native"
+BUILD = ROOT / "build"
+
+# The oldest Python that the cffi module has to load in: one binary serves it and all later ones.
+LIMITED_API = "cp310"
+SANITIZERS = ("address", "undefined", "thread")
+
+COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec")
+WARN = ("-Wall", "-Wextra", "-Werror")
+# Pins every symbol to a version that old glibcs have; it must come before any system header.
+COMPAT = ("-include", str(SHIM / "glibc_compat.h"))
+LINK = (
+    "-shared",
+    "-Wl,-soname,libkrex.so",
+    f"-Wl,--version-script={SHIM / 'libkrex.map'}",
+    "-Wl,-z,defs",
+    "-Wl,-z,now",
+    "-Wl,-z,relro",
+)
+# Before glibc 2.34 these are libraries of their own, and the library must say that it needs them.
+LIBRARIES = ("-Wl,--no-as-needed", "-ldl", "-lpthread")
+NATIVE_LINK = ("-shared", "-Wl,-z,now", "-Wl,-z,relro")
+NATIVE_LIBRARIES = ("-lpthread",)
+SANITIZE = ("-O1", "-g", "-fno-omit-frame-pointer")
+
+
+class BuildError(Exception):
+    """Something the person at the keyboard can put right; the text says how."""
+
+
+class Toolchain:
+    """A compiler, and the build folder that belongs to it and to one set of flags."""
+
+    def __init__(self, sanitize: str | None = None, verbose: bool = False) -> None:
+        self.cc = find_compiler()
+        self.verbose = verbose
+        self.sanitize = sanitize
+        self.triple = self._ask("-dumpmachine")
+        self.folder = BUILD / "obj" / f"{self.triple}-{sanitize or 'release'}"
+        self.compile_flags = [*_flags("CPPFLAGS"), *_flags("CFLAGS")]
+        self.link_flags = _flags("LDFLAGS")
+        if sanitize:
+            option = f"-fsanitize={sanitize}"
+            self.compile_flags += [*SANITIZE, option, "-fno-sanitize-recover=all"]
+            self.link_flags.append(option)
+
+    @property
+    def arch(self) -> str:
+        """The processor that the compiler compiles for."""
+        return self.triple.partition("-")[0]
+
+    def _ask(self, option: str) -> str:
+        done = subprocess.run([*self.cc, option], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise BuildError(f"{shlex.join(self.cc)} {option} failed: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def run(self, command: Sequence[str], target: Path) -> None:
+        """Make target by a command, in one step: a program may have the old file mapped."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if self.verbose:
+            print(shlex.join(command))
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".build-") as scratch:
+            made = Path(scratch, target.name)
+            done = subprocess.run([*command, "-o", str(made)], check=False)
+            if done.returncode:
+                raise BuildError(f"{target.name} failed to build: {shlex.join(command)}")
+            made.replace(target)
+
+    def compile(self, source: Path, flags: Sequence[str]) -> Path:
+        """Compile one file unless its object is newer than all it was made from."""
+        name = os.path.relpath(source, ROOT).replace(os.sep, "_")
+        target = self.folder / f"{name}.o"
+        depends = target.with_suffix(".d")
+        command = [*self.cc, *flags, *self.compile_flags]
+        command += ["-MMD", "-MF", str(depends), "-MT", "object", "-c", str(source)]
+        if _is_stale(target, command, [source, *_read_depends(depends)]):
+            self.run(command, target)
+            _stamp(target, command)
+        return target
+
+    def compile_all(self, jobs: Iterable[tuple[Path, Sequence[str]]]) -> list[Path]:
+        """Compile files side by side; the order of the objects is that of the sources."""
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(lambda job: self.compile(*job), jobs))
+
+    def link(
+        self, target: Path, objects: Sequence[Path], flags: Sequence[str], libraries: Sequence[str]
+    ) -> None:
+        """Link objects to a shared object if one of them, or the export list, is newer."""
+        command = [*self.cc, *flags, *self.link_flags, *map(str, objects), *libraries]
+        # The stamp stays in the build folder: targets lie in a package.
+        key = self.folder / f"{target.name}.link"
+        if _is_stale(target, command, [*objects, SHIM / "libkrex.map"], key):
+            self.run(command, target)
+            _stamp(key, command)
+
+
+def find_compiler() -> list[str]:
+    """Return $CC, or the first usual compiler on PATH."""
+    named = shlex.split(os.environ.get("CC", ""))
+    for candidate in [named] if named else [["gcc"], ["cc"], ["clang"]]:
+        if shutil.which(candidate[0]):
+            return candidate
+    if named:
+        raise BuildError(f"CC is {named[0]!r}, and there is no such program")
+    raise BuildError(
+        "no C compiler: install gcc (Debian, Ubuntu: apt-get install gcc libc6-dev) or set CC"
+    )
+
+
+def _flags(name: str) -> list[str]:
+    return shlex.split(os.environ.get(name, ""))
+
+
+def _stamp(target: Path, command: Sequence[str]) -> None:
+    target.with_name(f"{target.name}.command").write_text(shlex.join(command))
+
+
+def _is_stale(
+    target: Path, command: Sequence[str], inputs: Iterable[Path], key: Path | None = None
+) -> bool:
+    """Tell whether target is missing, was made by another command, or is older than an input."""
+    key = key or target
+    stamp = key.with_name(f"{key.name}.command")
+    try:
+        if stamp.read_text() != shlex.join(command):
+            return True
+        made = target.stat().st_mtime_ns
+        return any(path.stat().st_mtime_ns >= made for path in inputs)
+    except FileNotFoundError:
+        return True
+
+
+def _read_depends(path: Path) -> list[Path]:
+    """Read the prerequisites out of a make rule that the compiler wrote."""
+    if not path.exists():
+        return []
+    text = path.read_text().partition(":")[2].replace("\\\n", " ")
+    # A space inside a path is escaped; shlex reads it the same way.
+    return [ROOT / name for name in shlex.split(text)]
+
+
+def library_sources(arch: str) -> list[Path]:
+    """List the C files of the preload library, and the assembly of one architecture."""
+    assembly = SHIM / f"resolve-{arch}.S"
+    if not assembly.exists():
+        known = ", ".join(sorted(p.stem.partition("-")[2] for p in SHIM.glob("resolve-*.S")))
+        raise BuildError(f"{arch} is not supported: shim/ has assembly for {known or 'nothing'}")
+    return [*sorted(p for p in SHIM.rglob("*.c") if NATIVE not in p.parents), assembly]
+
+
+def build_library(tools: Toolchain, target: Path) -> None:
+    """Build libkrex.so."""
+    # Sanitizers bring their own versions of the calls that the pins name.
+    compat = () if tools.sanitize else COMPAT
+    flags = [*COMPILE, *WARN, f"-I{SHIM}"]
+    jobs = [
+        (source, flags if source.suffix == ".S" else [*flags, *compat])
+        for source in library_sources(tools.arch)
+    ]
+    tools.link(target, tools.compile_all(jobs), LINK, LIBRARIES)
+
+
+def is_limited_api() -> bool:
+    """Tell whether this interpreter can use the limited API: free-threaded ones can't."""
+    return not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+
+def native_name() -> str:
+    """Return the file name of the cffi module."""
+    return "_native" + (".abi3.so" if is_limited_api() else sysconfig.get_config_var("EXT_SUFFIX"))
+
+
+def _generate_native(folder: Path) -> Path:
+    try:
+        from cffi import FFI
+    except ImportError as err:
+        raise BuildError("cffi is missing: run `make build`, or pip install cffi") from err
+    ffi = FFI()
+    ffi.set_source("krex._native", '#include "native.h"')
+    ffi.cdef((NATIVE / "cdef.h").read_text())
+    target = folder / "_native.c"
+    folder.mkdir(parents=True, exist_ok=True)
+    # cffi leaves the file alone when nothing in it changed.
+    ffi.emit_c_code(str(target))
+    return target
+
+
+def build_native(tools: Toolchain, target: Path) -> None:
+    """Build the cffi module."""
+    include = sysconfig.get_path("include")
+    if not Path(include, "Python.h").exists():
+        raise BuildError(
+            f"{include}/Python.h is missing: install Python's headers (Debian, Ubuntu: "
+            "apt-get install python3-dev) or use another interpreter (make PYTHON=...)"
+        )
+    flags = [*COMPILE, *COMPAT, f"-I{SHIM}", f"-I{NATIVE}"]
+    # Generated code has its own style of warnings, and Python's headers are not ours.
+    jobs: list[tuple[Path, Sequence[str]]] = [
+        (_generate_native(tools.folder), [*flags, "-isystem", include])
+    ]
+    for source in (SHIM / "closer.c", *sorted(NATIVE.glob("*.c"))):
+        jobs.append((source, [*flags, *WARN]))
+    tools.link(target, tools.compile_all(jobs), NATIVE_LINK, NATIVE_LIBRARIES)
+
+
+def copy_header(target: Path) -> None:
+    """Copy krex.h beside the package, where a C compiler can be pointed to."""
+    source = SHIM / "krex.h"
+    if target.exists() and target.read_bytes() == source.read_bytes():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def products(package: Path) -> list[Path]:
+    """List what build_package makes."""
+    return [package / "lib" / "libkrex.so", package / "include" / "krex.h", package / native_name()]
+
+
+def build_package(package: Path, verbose: bool = False) -> None:
+    """Build everything into a package folder: the one in the tree, or a wheel's."""
+    library, header, native = products(package)
+    tools = Toolchain(verbose=verbose)
+    copy_header(header)
+    build_library(tools, library)
+    build_native(tools, native)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Build in place, or one library elsewhere."""
+    parser = argparse.ArgumentParser(description="Build the preload library and the cffi module.")
+    parser.add_argument("--sanitize", choices=SANITIZERS, help="library only, into build/NAME/")
+    parser.add_argument("--library-only", action="store_true", help="leave the cffi module out")
+    parser.add_argument("--out", type=Path, help="folder for the library (implies --library-only)")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print the commands")
+    args = parser.parse_args(argv)
+    try:
+        if args.sanitize or args.out or args.library_only:
+            default = BUILD / args.sanitize if args.sanitize else ROOT / "krex" / "lib"
+            tools = Toolchain(args.sanitize, args.verbose)
+            build_library(tools, (args.out or default) / "libkrex.so")
+        else:
+            build_package(ROOT / "krex", args.verbose)
+    except BuildError as err:
+        print(f"build.py: {err}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _sdist_files() -> list[str]:
+    """List what a source distribution needs beyond the package (there is no MANIFEST.in)."""
+    files = [p for p in SHIM.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+    files += [ROOT / name for name in ("build.py", "Makefile", "CHANGELOG.md")]
+    return sorted(os.path.relpath(path, ROOT) for path in files)
+
+
+def _setuptools_commands() -> dict[str, Any]:
+    from setuptools.command.bdist_wheel import bdist_wheel
+    from setuptools.command.build_ext import build_ext
+
+    class BuildExt(build_ext):
+        """Build with the functions above instead of setuptools' compiler classes."""
+
+        def _package(self) -> Path:
+            inplace = self.inplace or self.editable_mode
+            return (ROOT if inplace else Path(self.build_lib)) / "krex"
+
+        def run(self) -> None:
+            try:
+                build_package(self._package().absolute(), verbose=self.verbose > 1)
+            except BuildError as err:
+                raise SystemExit(f"build.py: {err}") from None
+
+        def get_outputs(self) -> list[str]:
+            return [str(path) for path in products(self._package())]
+
+        def get_output_mapping(self) -> dict[str, str]:
+            return {}
+
+        def get_source_files(self) -> list[str]:
+            return _sdist_files()
+
+    class BdistWheel(bdist_wheel):
+        """One wheel for a platform and every Python from LIMITED_API on."""
+
+        def finalize_options(self) -> None:
+            if is_limited_api():
+                self.py_limited_api = LIMITED_API
+            super().finalize_options()
+
+    return {"BuildExt": BuildExt, "BdistWheel": BdistWheel}
+
+
+def __getattr__(name: str) -> Any:
+    # setuptools takes longer to import than a build that has nothing to do, and may not be there.
+    if name in ("BuildExt", "BdistWheel"):
+        return _setuptools_commands()[name]
+    raise AttributeError(name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`krex run`, as click sees it: help, usage errors, suggestions. The table is the source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from krex.cli.group import CONTEXT
+from krex.launch.options import OPTIONS, Option, RunOptions, seconds
+
+
+def check_seconds(_: click.Context, __: click.Parameter, value: Any) -> float | None:
+    """A click callback: a finite number of seconds, not negative; else a usage error."""
+    if value is None:
+        return None
+    try:
+        return seconds(str(value))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a number of seconds, 0 or more") from None
+
+
+def _click_option(option: Option) -> click.Option:
+    common: dict[str, Any] = {"help": option.help}
+    if option.kind == "flag":
+        return click.Option([*option.flags, option.name], is_flag=True, **common)
+    if option.kind == "count":
+        return click.Option([*option.flags, option.name], count=True, **common)
+    common |= {"metavar": option.metavar, "default": option.default}
+    common["show_default"] = option.default is not None
+    if option.kind == "choice":
+        common["type"] = click.Choice(option.choices)
+    if option.kind == "seconds":
+        common["callback"] = check_seconds
+    return click.Option([*option.flags, option.name], **common)
+
+
+def _run(command: tuple[str, ...], **values: Any) -> None:
+    from krex.launch.session import run
+
+    click.get_current_context().exit(run(RunOptions(command, **values)))
+
+
+command = click.Command(
+    "run",
+    callback=_run,
+    params=[
+        *map(_click_option, OPTIONS),
+        click.Argument(["command"], nargs=-1, required=True, type=click.UNPROCESSED),
+    ],
+    # Options after the command belong to the command.
+    context_settings=CONTEXT | {"allow_interspersed_args": False},
+    options_metavar="[OPTIONS] --",
+    help=(
+        "Run COMMAND, unchanged; while one of its timed regions runs, it has the device alone.\n\n"
+        "stdout is the command's. The exit status is the command's, or 128+N if signal N ended it; "
+        "125 if krex failed (or with --require, if a region was not exclusive), 126 if COMMAND "
+        "cannot be executed, 127 if it does not exist.\n\n"
+        "KREX_REGION chooses the regions: 'auto' (the default), 'whole' (the command is one) or "
+        "'none'. KREX_DISABLE=1 runs the command as if krex were not there."
+    ),
+    epilog="Example: krex run --report regions.jsonl -- python bench.py --size 4096",
+)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The connection to the controller: one JSON object a packet."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+
+from krex.errors import ControllerError
+
+PROTOCOL = 1
+
+_LARGEST_MESSAGE = 1 << 20
+_PATIENCE = struct.pack("@ll", 5, 0)  # a timeval: 5 s
+_HINT = "run `krex doctor`"
+
+Message = dict[str, object]
+
+
+class Channel:
+    """A connected SEQPACKET socket."""
+
+    def __init__(self, path: str) -> None:
+        """Connect; raises OSError if nobody listens there."""
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            # A stopped controller's backlog and buffer fill up; do not wait for ever. (A Python
+            # timeout would not do: a non-blocking connect fails at once when the backlog is full.)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _PATIENCE)
+            self._socket.connect(path)
+        except OSError:
+            self._socket.close()
+            raise
+
+    def fileno(self) -> int:
+        """For poll."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Close; the controller sees the end of the connection."""
+        self._socket.close()
+
+    def send(self, message: Message) -> bool:
+        """Send one message; False if the controller is gone or takes nothing for 5 s."""
+        data = json.dumps(message, separators=(",", ":")).encode()
+        try:
+            self._socket.send(data, socket.MSG_NOSIGNAL)
+        except OSError:
+            return False
+        return True
+
+    def receive(self, *, wait: bool = True) -> tuple[Message | None, list[int]]:
+        """One message and the descriptors that came with it; (None, []) at the end.
+
+        Raises BlockingIOError if nothing is there and `wait` is false, ControllerError for a
+        packet that is not a message.
+        """
+        flags = socket.MSG_CMSG_CLOEXEC | (0 if wait else socket.MSG_DONTWAIT)
+        try:
+            data, ancillary, got, _ = self._socket.recvmsg(_LARGEST_MESSAGE, 64, flags)
+        except ConnectionError:
+            return None, []
+        fds = _descriptors(ancillary)
+        if not data:
+            return None, fds
+        try:
+            message = json.loads(data)
+        except ValueError:
+            message = None
+        if not isinstance(message, dict) or got & socket.MSG_TRUNC:
+            for fd in fds:
+                os.close(fd)
+            raise ControllerError("the controller sent something that is not a message", _HINT)
+        return message, fds
+
+
+def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
+    fds: list[int] = []
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            fds += [fd for (fd,) in struct.iter_unpack("=i", data[: len(data) // 4 * 4])]
+    return fds

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The environment of a protected command: what is added, and what of the user's is kept."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# A sanitizer's runtime refuses to start unless it is loaded before everything else.
+_SANITIZERS = ("libasan", "liblsan", "libtsan", "libubsan", "libhwasan", "libclang_rt.")
+
+
+def can_preload(library: str) -> bool:
+    """Whether the loader can be told of this path at all: ':' and ';' separate in every list."""
+    return not any(letter in os.path.dirname(library) for letter in ":;")
+
+
+def child_environment(
+    base: Mapping[str, str], *, library: str | None, bridge: str, socket: str, command: str
+) -> dict[str, str]:
+    """The environment of command `command`; `library` is None if it must not be preloaded."""
+    environment = dict(base)
+    environment["KREX_SOCKET"] = socket
+    environment["KREX_COMMAND"] = command
+    if library is not None:
+        add_preload(environment, library)
+    add_bridge(environment, bridge)
+    return environment
+
+
+def add_preload(environment: dict[str, str], library: str) -> None:
+    """Put the library into LD_PRELOAD: first, but behind the sanitizers; the rest is kept."""
+    entries = environment.get("LD_PRELOAD", "").replace(":", " ").split()
+    if " " in library or "\t" in library or "\n" in library:
+        # A space separates in LD_PRELOAD, and nothing quotes it; it does not in LD_LIBRARY_PATH.
+        _prepend_path(environment, "LD_LIBRARY_PATH", os.path.dirname(library))
+        library = os.path.basename(library)
+    if library in entries:
+        return
+    sanitizers = [entry for entry in entries if _is_sanitizer(entry)]
+    others = [entry for entry in entries if not _is_sanitizer(entry)]
+    environment["LD_PRELOAD"] = ":".join([*sanitizers, library, *others])
+
+
+def add_bridge(environment: dict[str, str], bridge: str) -> None:
+    """Append to PYTHONPATH, last: an installed krex, or anything the user has, goes before."""
+    present = environment.get("PYTHONPATH", "")
+    if ":" in bridge or bridge in present.split(":"):
+        return
+    environment["PYTHONPATH"] = f"{present}:{bridge}" if present else bridge
+
+
+def _prepend_path(environment: dict[str, str], name: str, directory: str) -> None:
+    present = environment.get(name, "")
+    if directory not in present.split(":"):
+        # No trailing colon: an empty entry would mean the current directory.
+        environment[name] = f"{directory}:{present}" if present else directory
+
+
+def _is_sanitizer(entry: str) -> bool:
+    return os.path.basename(entry).startswith(_SANITIZERS)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command's way out of a freeze whose controller is gone or stuck.
+
+`krex run` is never frozen itself, so it is the watchdog: it opens the freeze file while all is
+well and thaws when the connection ends or the controller's lease on the board runs out.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class LeaseLike(Protocol):
+        def remaining_ns(self) -> int: ...
+
+
+class Lease:
+    """The controller's promise on the board that it is alive."""
+
+    def __init__(self, library: str, board_fd: int) -> None:
+        """Map the board; raises OSError if it cannot be mapped or the library cannot be loaded."""
+        import ctypes
+
+        try:
+            shim = ctypes.CDLL(library)
+            shim.krex_lease_open.restype = ctypes.c_void_p
+            shim.krex_lease_open.argtypes = [ctypes.c_int]
+            shim.krex_lease_remaining_ns.restype = ctypes.c_int64
+            shim.krex_lease_remaining_ns.argtypes = [ctypes.c_void_p]
+        except AttributeError as error:
+            raise OSError(str(error)) from None
+        self._remaining = shim.krex_lease_remaining_ns
+        self._board = shim.krex_lease_open(board_fd)
+        if not self._board:
+            raise OSError("the board cannot be mapped")
+
+    def remaining_ns(self) -> int:
+        """Nanoseconds until the lease runs out; negative if it has."""
+        return int(self._remaining(self._board))
+
+
+class Guard:
+    """Thaws one command's cgroup."""
+
+    def __init__(self, cgroup: str | None) -> None:
+        """Open the freeze file; without a cgroup, or without the right to, there is no guard."""
+        self._fd = -1
+        self._lease: LeaseLike | None = None
+        self._expired = False
+        if cgroup is None:
+            return
+        try:
+            self._fd = os.open(os.path.join(cgroup, "cgroup.freeze"), os.O_WRONLY | os.O_CLOEXEC)
+        except OSError:
+            pass
+
+    @property
+    def armed(self) -> bool:
+        """Whether this guard could thaw."""
+        return self._fd >= 0
+
+    def watch(self, lease: LeaseLike) -> None:
+        """Look at this lease on every `check`."""
+        self._lease = lease
+
+    def check(self) -> bool:
+        """Thaw if the lease has run out, once each time it does; True if it thawed."""
+        if self._lease is None:
+            return False
+        was_expired = self._expired
+        self._expired = self._lease.remaining_ns() < 0
+        return self._expired and not was_expired and self.thaw()
+
+    def thaw(self) -> bool:
+        """Thaw now; False if there was no way to."""
+        if not self.armed:
+            return False
+        try:
+            os.pwrite(self._fd, b"0", 0)
+        except OSError:
+            return False  # the cgroup is gone, and so is everything that was in it
+        return True

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The board: the shared-memory ABI of one device, and its only definition. Compiled into the shim
+ * and into the controller's cffi module.
+ *
+ * Bump KREX_BOARD_ABI at any change of layout or meaning; raise KREX_BOARD_COMPAT when an older shim
+ * may no longer take part. A shim whose ABI is below the board's compat version fails open.
+ *
+ * Parties: the controller (one process), and per client process its threads and its drainer.
+ *
+ *   submission (a client thread)                 closing (the controller)
+ *   ----------------------------                 ------------------------
+ *   again: e = gate                              block.pass = E  for each process of the holder
+ *     words.submit = e<<1 | 1     (announce)     cas(gate, E-1, E)                E is odd
+ *     [compiler fence only]                      membarrier(GLOBAL_EXPEDITED)
+ *     if gate != e: again                        until no word is announced under an epoch < E:
+ *     if e is odd and e != pass:                     sleep
+ *        retract; futex-wait(gate == e); again
+ *     call the driver
+ *     words.submit = e<<1         (retract)
+ *
+ * The announce store and the gate load may be reordered by the CPU; the closer's membarrier makes
+ * each client thread execute a full fence between its swap and its scan. So a racing submission is
+ * seen announced by the scan, or sees the closed gate: there is no third case. A process that could
+ * not register for membarrier fences itself (BLOCK_SELF_FENCED).
+ *
+ * A retracted word keeps the last epoch its thread submitted under. A process is CLEAN when no word
+ * of it (nor exited_epoch, nor overflow_epoch) is above drained.
+ *
+ * Crash rules. A client that dies anywhere: the controller sees its pidfd, ignores the block's words
+ * from then on and frees the block; the kernel tears its work down. A controller that dies with the
+ * gate closed: its lease expires, and whoever waits swaps the gate open. A controller that resumes
+ * after that fails its own next swap and aborts the hold. No lock lives here.
+ */
+#ifndef KREX_BOARD_H
+#define KREX_BOARD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define KREX_BOARD_MAGIC UINT64_C(0x31647261786572b4)
+enum {
+    KREX_BOARD_ABI = 1,
+    KREX_BOARD_COMPAT = 1,
+    /* Processes on a device. A process that finds no free block runs unprotected and says so; every
+     * region beside it is not exclusive. */
+    KREX_BLOCKS = 256,
+    /* Threads of a process with a word of their own. Further ones share two counters in the block,
+     * with locked adds: slower, never wrong. */
+    KREX_WORDS = 64,
+    /* Threads of a process that may be inside a marked region at once. */
+    KREX_MARKS = 8,
+    KREX_DEVICE_KEY_SIZE = 64,
+};
+
+enum krex_block_state {
+    KREX_BLOCK_FREE = 0,     /* controller: nobody's */
+    KREX_BLOCK_RESERVED = 1, /* controller: offered to the process `pid` */
+    KREX_BLOCK_LIVE = 2,     /* client: membarrier registered, drainer runs; may submit */
+};
+
+enum krex_block_flag {
+    KREX_FLAG_SELF_FENCED = 1u << 0,    /* no membarrier: fences each submission itself */
+    KREX_FLAG_UNLISTED = 1u << 1,       /* was handed a submission entry point we do not hook */
+    KREX_FLAG_OTHER_DEVICE = 1u << 2,   /* has a context on another device as well */
+    KREX_FLAG_BREACH = 1u << 3,         /* submitted past a closed gate */
+};
+
+/* A mark's life. The client moves FREE -> REQUESTED and anything -> LEAVING; the controller moves
+ * REQUESTED -> EXCLUSIVE or SHARED, and LEAVING -> FREE. Each by compare-and-swap. */
+enum krex_mark_state {
+    KREX_MARK_FREE = 0,
+    KREX_MARK_REQUESTED = 1,
+    KREX_MARK_EXCLUSIVE = 2,
+    KREX_MARK_SHARED = 3, /* granted, but not exclusive: the record says why */
+    KREX_MARK_LEAVING = 4,
+};
+
+/* One thread's words. Only that thread writes; the controller reads after a membarrier. */
+struct krex_word {
+    uint64_t submit; /* last epoch << 1 | announced */
+    uint64_t heavy;  /* the same for heavy calls, against heavy_gate */
+    uint64_t count;  /* submissions so far, for the record */
+    int32_t tid;     /* 0: free; taken by compare-and-swap within the process */
+    uint32_t pad[9];
+};
+
+struct krex_block {
+    uint32_t state; /* enum krex_block_state */
+    int32_t pid;    /* controller, before RESERVED; in the controller's pid namespace */
+    uint32_t flags; /* client sets bits, controller clears all when it frees the block */
+    uint32_t words_used; /* client: words [0, words_used) were ever taken */
+    uint64_t longest_wait_ns; /* client: longest wait at the gate */
+    uint64_t line0[5];
+
+    uint64_t pass; /* controller; pairs with the gate swap that follows it */
+    uint64_t line1[7];
+
+    uint64_t drain_request; /* controller: drain for this epoch; futex on the low half */
+    uint64_t drained;       /* drainer: all that was submitted up to this epoch is complete */
+    uint64_t line2[6];
+
+    uint64_t exited_epoch; /* highest epoch of threads that ended; raised before the word is freed */
+    uint64_t exited_count;
+    uint64_t overflow_announced; /* threads without a word that are inside the driver */
+    uint64_t overflow_epoch;
+    uint64_t overflow_heavy;
+    uint64_t line3[3];
+
+    uint32_t marks[KREX_MARKS]; /* enum krex_mark_state; futex words */
+    uint32_t line4[8];
+
+    struct krex_word words[KREX_WORDS];
+};
+
+struct krex_board {
+    uint64_t magic;
+    uint32_t abi;
+    uint32_t compat;
+    uint64_t size;
+    uint32_t blocks;
+    int32_t controller_pid;
+    char device_key[KREX_DEVICE_KEY_SIZE];
+    uint64_t line0[4];
+
+    uint64_t lease_deadline_ns; /* controller; CLOCK_MONOTONIC; waiters read it */
+    uint64_t line1[7];
+
+    uint64_t gate; /* the epoch, odd = closed; swapped by the controller, or by waiters after the lease */
+    uint64_t line2[7];
+
+    uint64_t heavy_gate; /* closes before the gate and opens after it, with the same epochs */
+    uint64_t line3[7];
+
+    struct krex_block block[KREX_BLOCKS];
+};
+
+_Static_assert(sizeof(struct krex_word) == 64, "a word is a cache line");
+_Static_assert(offsetof(struct krex_block, pass) == 64, "pass has its own line");
+_Static_assert(offsetof(struct krex_block, words) == 320, "words are line-aligned");
+_Static_assert(offsetof(struct krex_board, gate) == 192, "the gate has its own line");
+_Static_assert(offsetof(struct krex_board, block) == 320, "blocks are line-aligned");
+_Static_assert(sizeof(struct krex_block) % 64 == 0, "blocks are line-aligned");
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "futex.h"
+#include "gate.h"
+#include "log.h"
+#include "vendor.h"
+
+#define HELLO_TIMEOUT_S 5
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below; never held across a wait */
+static pid_t tried_pid; /* the process that tried to register: a forked child tries anew */
+static int connection = -1;
+
+static bool socket_address(struct sockaddr_un *a) {
+    const char *path = getenv("KREX_SOCKET");
+    const char *run = getenv("XDG_RUNTIME_DIR");
+    int n;
+    memset(a, 0, sizeof *a);
+    a->sun_family = AF_UNIX;
+    if (path && *path)
+        n = snprintf(a->sun_path, sizeof a->sun_path, "%s", path);
+    else if (run && *run)
+        n = snprintf(a->sun_path, sizeof a->sun_path, "%s/krex/control.sock", run);
+    else
+        n = snprintf(a->sun_path, sizeof a->sun_path, "/tmp/krex-%u/control.sock", (unsigned)getuid());
+    return n > 0 && (size_t)n < sizeof a->sun_path;
+}
+
+/* Programs expect low descriptors to be theirs. */
+static int move_high(int fd) {
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, 512);
+    if (high < 0)
+        high = fcntl(fd, F_DUPFD_CLOEXEC, 64);
+    if (high < 0)
+        return fd;
+    close(fd);
+    return high;
+}
+
+static int connect_controller(void) {
+    struct sockaddr_un a;
+    if (!socket_address(&a))
+        return -1;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    struct timeval limit = {HELLO_TIMEOUT_S, 0};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    if (connect(fd, (struct sockaddr *)&a, sizeof a) == 0)
+        return move_high(fd);
+    close(fd);
+    return -1;
+}
+
+static void fill(char *to, size_t size, const char *text) {
+    snprintf(to, size, "%s", text ? text : "");
+}
+
+static bool send_wire(enum krex_wire_type type, uint32_t slot, uint32_t parent, const char *text,
+                      const char *text2, const char *text3) {
+    struct krex_wire m = {.magic = KREX_WIRE_MAGIC, .type = type, .slot = slot, .parent = parent};
+    m.value = (uint64_t)syscall(SYS_gettid);
+    fill(m.text, sizeof m.text, text);
+    fill(m.text2, sizeof m.text2, text2);
+    fill(m.text3, sizeof m.text3, text3);
+    return send(connection, &m, sizeof m, MSG_NOSIGNAL) == (ssize_t)sizeof m;
+}
+
+bool krex_client_send(enum krex_wire_type type, uint32_t slot, const char *text, const char *text2) {
+    return connection >= 0 && send_wire(type, slot, 0, text, text2, NULL);
+}
+
+/* Receives the answer to HELLO; the board's descriptor in *board_fd, or -1. */
+static bool receive_answer(struct krex_wire *m, int *board_fd) {
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec data = {m, sizeof *m};
+    struct msghdr h = {.msg_iov = &data, .msg_iovlen = 1};
+    ssize_t n;
+    *board_fd = -1;
+    h.msg_control = control.bytes;
+    h.msg_controllen = sizeof control.bytes;
+    do
+        n = recvmsg(connection, &h, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
+    if (c && c->cmsg_type == SCM_RIGHTS)
+        memcpy(board_fd, CMSG_DATA(c), sizeof(int));
+    return n == (ssize_t)sizeof *m && m->magic == KREX_WIRE_MAGIC;
+}
+
+static struct krex_board *map_board(int fd) {
+    /* lseek, because fstat has a version newer than we may ask for. */
+    if (lseek(fd, 0, SEEK_END) < (off_t)sizeof(struct krex_board))
+        return NULL;
+    struct krex_board *b =
+        mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (b == MAP_FAILED)
+        return NULL;
+    /* Acquire: pairs with krex_board_init's last store. */
+    if (krex_load_acquire(&b->magic) == KREX_BOARD_MAGIC && b->compat <= KREX_BOARD_ABI)
+        return b;
+    munmap(b, sizeof *b);
+    return NULL;
+}
+
+/* One drain: until all is complete, or the controller asks for something else. */
+static void drain(struct krex_block *b, uint64_t request) {
+    uint64_t pause_ns = 20000;
+    krex_vendor_drain_begin();
+    while (krex_load_acquire(&b->drain_request) == request) {
+        if (krex_vendor_drain_done()) {
+            krex_store_release(&b->drained, request); /* pairs with krex_block_drained */
+            break;
+        }
+        struct timespec t = {0, (long)pause_ns};
+        nanosleep(&t, NULL);
+        if (pause_ns < 500000)
+            pause_ns += pause_ns / 4;
+    }
+    krex_vendor_drain_end();
+}
+
+/* The process's one native thread. It sleeps in the kernel until the controller asks. */
+static void *drainer(void *block) {
+    struct krex_block *b = block;
+    uint64_t seen = 0;
+    for (;;) {
+        uint64_t request = krex_load_acquire(&b->drain_request);
+        if (request == seen) {
+            krex_futex_wait(&b->drain_request, (uint32_t)seen, UINT64_C(3600000000000));
+            continue;
+        }
+        seen = request;
+        if (request)
+            drain(b, request);
+    }
+    return NULL;
+}
+
+static bool start_drainer(struct krex_block *b) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, old;
+    sigfillset(&all); /* the user's signals are the user's threads' */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    bool ok = pthread_create(&thread, &attributes, drainer, b) == 0;
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ok;
+}
+
+static const char *join_board(const struct krex_wire *welcome, int fd) {
+    struct krex_board *board = map_board(fd);
+    if (!board || welcome->slot >= KREX_BLOCKS)
+        return "the controller is of another version";
+    if (!start_drainer(&board->block[welcome->slot]))
+        return "no thread could be started for draining";
+    if (krex_gate_attach(board, welcome->slot) != 0)
+        return "the kernel lacks MADV_WIPEONFORK";
+    return NULL;
+}
+
+static const char *hello(const char *device, pid_t parent) {
+    static char refusal[128];
+    struct krex_wire answer;
+    int fd = -1;
+    const char *failure = NULL;
+    connection = connect_controller();
+    if (connection < 0)
+        return "no controller answers (start one with `krex serve`)";
+    if (!send_wire(KREX_WIRE_HELLO, 0, (uint32_t)parent, device, getenv("KREX_COMMAND"),
+                   getenv("KREX_REPORT")) ||
+        !receive_answer(&answer, &fd))
+        failure = "the controller did not answer";
+    else if (answer.type == KREX_WIRE_WELCOME && fd >= 0)
+        failure = join_board(&answer, fd);
+    else
+        snprintf(refusal, sizeof refusal, "%.*s", (int)sizeof answer.text - 1, answer.text), failure = refusal;
+    if (fd >= 0)
+        close(fd);
+    if (failure) {
+        close(connection);
+        connection = -1;
+    }
+    return failure;
+}
+
+static void attach_hook(void) { krex_client_ready(""); }
+
+bool krex_client_ready(const char *device) {
+    if (krex_process.generation)
+        return true;
+    int saved = errno;
+    pid_t me = getpid();
+    pthread_mutex_lock(&lock);
+    if (tried_pid != me) {
+        /* In a forked child `connection` is the parent's: closing our copy keeps its EOF meaningful. */
+        if (connection >= 0)
+            close(connection);
+        const char *failure = hello(device, tried_pid);
+        tried_pid = me;
+        if (failure)
+            krex_warn("this process runs unprotected: %s", failure);
+        krex_gate_attach_hook = attach_hook; /* what a forked child starts from */
+    }
+    pthread_mutex_unlock(&lock);
+    errno = saved;
+    return krex_process.generation != 0;
+}
+
+void krex_client_flag(uint32_t flag, const char *note, const char *detail) {
+    if (!krex_process.generation)
+        return;
+    if (!(__atomic_fetch_or(&krex_process.block->flags, flag, __ATOMIC_SEQ_CST) & flag))
+        krex_client_send(KREX_WIRE_NOTE, 0, note, detail);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "closer.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <string.h>
+
+#include "atomic.h"
+#include "futex.h"
+
+void krex_board_init(struct krex_board *board, const char *device_key, int controller_pid) {
+    board->abi = KREX_BOARD_ABI;
+    board->compat = KREX_BOARD_COMPAT;
+    board->size = sizeof *board;
+    board->blocks = KREX_BLOCKS;
+    board->controller_pid = controller_pid;
+    strncpy(board->device_key, device_key, KREX_DEVICE_KEY_SIZE - 1);
+    board->gate = 2;
+    board->heavy_gate = 2;
+    krex_store_release(&board->magic, KREX_BOARD_MAGIC); /* pairs with the client's check at mapping */
+}
+
+void krex_board_lease(struct krex_board *board, uint64_t ns) {
+    krex_store_relaxed(&board->lease_deadline_ns, krex_now_ns() + ns);
+}
+
+int krex_block_reserve(struct krex_board *board, int pid) {
+    for (int i = 0; i < KREX_BLOCKS; i++) {
+        struct krex_block *b = &board->block[i];
+        if (krex_load_relaxed(&b->state) != KREX_BLOCK_FREE)
+            continue;
+        b->pid = pid;
+        krex_store_release(&b->state, KREX_BLOCK_RESERVED);
+        return i;
+    }
+    return -1;
+}
+
+void krex_block_free(struct krex_board *board, int index) {
+    struct krex_block *b = &board->block[index];
+    memset((char *)b + sizeof b->state, 0, sizeof *b - sizeof b->state);
+    krex_store_release(&b->state, KREX_BLOCK_FREE);
+}
+
+static uint64_t *gate_word(const struct krex_board *board, int which) {
+    return (uint64_t *)(which ? &board->heavy_gate : &board->gate);
+}
+
+uint64_t krex_gate_epoch(const struct krex_board *board, int which) {
+    return krex_load_acquire(gate_word(board, which));
+}
+
+void krex_gate_fence(void) {
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0)
+        krex_full_fence(); /* then every client is KREX_FLAG_SELF_FENCED */
+}
+
+int krex_gate_swap(struct krex_board *board, int which, uint64_t expected) {
+    uint64_t *gate = gate_word(board, which);
+    if (!krex_cas_u64(gate, expected, expected + 1))
+        return 0;
+    if (expected & 1)
+        krex_futex_wake_all(gate);
+    else
+        krex_gate_fence(); /* pairs with the announce: see board.h */
+    return 1;
+}
+
+static int announced(uint64_t word, uint64_t below) { return (word & 1) && word >> 1 < below; }
+
+static int block_in_flight(const struct krex_block *b, int which, uint64_t below) {
+    int n = (int)krex_load_acquire(which ? &b->overflow_heavy : &b->overflow_announced);
+    uint32_t used = krex_load_acquire(&b->words_used);
+    for (uint32_t i = 0; i < used; i++)
+        n += announced(krex_load_acquire(which ? &b->words[i].heavy : &b->words[i].submit), below);
+    return n;
+}
+
+int krex_in_flight(const struct krex_board *board, int which, uint64_t epoch, int block) {
+    if (block >= 0)
+        return block_in_flight(&board->block[block], which, UINT64_MAX);
+    int n = 0;
+    for (int i = 0; i < KREX_BLOCKS; i++) {
+        const struct krex_block *b = &board->block[i];
+        /* A holder's words may be announced under the closing epoch: its counters are left out too. */
+        if (krex_load_acquire(&b->state) == KREX_BLOCK_LIVE && krex_load_relaxed(&b->pass) != epoch)
+            n += block_in_flight(b, which, epoch);
+    }
+    return n;
+}
+
+int krex_block_clean(const struct krex_board *board, int index) {
+    const struct krex_block *b = &board->block[index];
+    uint64_t drained = krex_load_acquire(&b->drained);
+    uint32_t used = krex_load_acquire(&b->words_used);
+    if (krex_load_acquire(&b->exited_epoch) > drained ||
+        krex_load_acquire(&b->overflow_epoch) > drained)
+        return 0;
+    for (uint32_t i = 0; i < used; i++)
+        if (krex_load_acquire(&b->words[i].submit) >> 1 > drained)
+            return 0;
+    return 1;
+}
+
+uint64_t krex_block_submissions(const struct krex_board *board, int index) {
+    const struct krex_block *b = &board->block[index];
+    uint64_t n = krex_load_relaxed(&b->exited_count);
+    for (uint32_t i = 0; i < KREX_WORDS; i++)
+        n += krex_load_relaxed(&b->words[i].count);
+    return n;
+}
+
+void krex_block_pass(struct krex_board *board, int index, uint64_t epoch) {
+    krex_store_release(&board->block[index].pass, epoch);
+    /* A waiter of the new holder sleeps on the gate word, which does not change now. */
+    if (epoch)
+        krex_futex_wake_all(&board->gate);
+}
+
+void krex_block_ask_drain(struct krex_board *board, int index, uint64_t epoch) {
+    uint64_t *request = &board->block[index].drain_request;
+    krex_store_release(request, epoch);
+    krex_futex_wake_all(request);
+}
+
+int krex_block_drained(const struct krex_board *board, int index, uint64_t epoch) {
+    return krex_load_acquire(&board->block[index].drained) >= epoch;
+}
+
+int krex_mark_move(struct krex_board *board, int index, int mark, uint32_t from, uint32_t to) {
+    uint32_t *state = &board->block[index].marks[mark];
+    if (!krex_cas_u32(state, from, to))
+        return 0;
+    krex_futex_wake_all(state);
+    return 1;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The hooks: one body a kind (api.def), and the few written by hand. Nothing here is logic.
+ */
+#include <string.h>
+
+#include "../client.h"
+#include "../gate.h"
+#include "api.h"
+
+#define HOOK __attribute__((visibility("default")))
+
+/* A blocking call announces only its submission, not its wait: a region must not stand and wait for
+ * a transfer that stands behind something else. */
+static cl_int wait_for(cl_event event, cl_event own) {
+    cl_int status = KREX_REAL(event, clWaitForEvents)(1, &event);
+    if (own)
+        KREX_REAL(own, clReleaseEvent)(own);
+    return status;
+}
+
+#define KREX_CL_ENQUEUE(ret, name, object, params, args)                                             \
+    HOOK ret name params;                                                                            \
+    ret name params {                                                                                \
+        bool mine = krex_gate_enter();                                                               \
+        ret result = KREX_REAL(object, name) args;                                                   \
+        krex_gate_leave(mine);                                                                       \
+        return result;                                                                               \
+    }
+#define KREX_CL_SUBMIT KREX_CL_ENQUEUE
+
+#define KREX_CL_ENQUEUE_BLOCKING(ret, name, object, params, args)                                    \
+    HOOK ret name params;                                                                            \
+    ret name params {                                                                                \
+        cl_bool wait = blocking;                                                                     \
+        cl_event own = NULL;                                                                         \
+        if (wait && !event)                                                                          \
+            event = &own;                                                                            \
+        blocking = CL_FALSE;                                                                         \
+        bool mine = krex_gate_enter();                                                               \
+        ret result = KREX_REAL(object, name) args;                                                   \
+        krex_gate_leave(mine);                                                                       \
+        return wait && result == CL_SUCCESS ? wait_for(*event, own) : result;                        \
+    }
+
+#define KREX_CL_MAP_BLOCKING(ret, name, object, params, args)                                        \
+    HOOK ret name params;                                                                            \
+    ret name params {                                                                                \
+        cl_bool wait = blocking;                                                                     \
+        cl_event own = NULL;                                                                         \
+        if (wait && !event)                                                                          \
+            event = &own;                                                                            \
+        blocking = CL_FALSE;                                                                         \
+        bool mine = krex_gate_enter();                                                               \
+        ret result = KREX_REAL(object, name) args;                                                   \
+        krex_gate_leave(mine);                                                                       \
+        cl_int status = wait && result ? wait_for(*event, own) : CL_SUCCESS;                         \
+        if (status != CL_SUCCESS && errcode_ret)                                                     \
+            *errcode_ret = status;                                                                   \
+        return status == CL_SUCCESS ? result : NULL;                                                 \
+    }
+
+#define KREX_CL_SUBMIT_HAND(ret, name, object, params, args) HOOK ret name params;
+#define KREX_CL_HEAVY_HAND KREX_CL_SUBMIT_HAND
+#define KREX_CL_TRACK_HAND(...)
+#define KREX_CL_RESOLVE_HAND KREX_CL_SUBMIT_HAND
+#define KREX_CL_NEVER(...)
+#define KREX_CL_PASS(...)
+#define KREX_CL_EXT_SUBMIT(...)
+
+/* clSVMFree returns nothing. */
+#define KREX_CL_HEAVY(ret, name, object, params, args)                                               \
+    HOOK ret name params;                                                                            \
+    ret name params {                                                                                \
+        bool mine __attribute__((cleanup(leave_heavy))) = krex_heavy_enter();                        \
+        return KREX_REAL(object, name) args;                                                         \
+    }
+
+static void leave_heavy(bool *mine) { krex_heavy_leave(*mine); }
+
+#define KREX_CL_API(kind, ret, name, index, object, params, args)                                    \
+    KREX_CL_##kind(ret, name, object, params, args)
+#include "api.def"
+#undef KREX_CL_API
+
+/* Setting a user event lets waiting work start: a submission. */
+cl_int clSetUserEventStatus(cl_event event, cl_int execution_status) {
+    bool mine = krex_gate_enter();
+    cl_int result = KREX_REAL(event, clSetUserEventStatus)(event, execution_status);
+    krex_gate_leave(mine);
+    return result;
+}
+
+cl_context clCreateContext(const cl_context_properties *properties, cl_uint num_devices,
+                           const cl_device_id *devices, krex_cl_context_notify pfn_notify,
+                           void *user_data, cl_int *errcode_ret) {
+    cl_device_id first = num_devices && devices ? devices[0] : NULL;
+    for (cl_uint i = 0; first && i < num_devices; i++)
+        krex_cl_context_on(devices[i]);
+    bool mine = krex_heavy_enter();
+    cl_context result = KREX_REAL(first, clCreateContext)(properties, num_devices, devices,
+                                                          pfn_notify, user_data, errcode_ret);
+    krex_heavy_leave(mine);
+    return result;
+}
+
+/* Which devices it takes is known only afterwards. */
+cl_context clCreateContextFromType(const cl_context_properties *properties,
+                                   cl_device_type device_type, krex_cl_context_notify pfn_notify,
+                                   void *user_data, cl_int *errcode_ret) {
+    cl_device_id devices[16] = {0};
+    size_t size = 0;
+    cl_context result = KREX_REAL(NULL, clCreateContextFromType)(properties, device_type, pfn_notify,
+                                                                 user_data, errcode_ret);
+    if (result && KREX_REAL(result, clGetContextInfo)(result, CL_CONTEXT_DEVICES, sizeof devices,
+                                                      devices, &size) == CL_SUCCESS)
+        for (size_t i = 0; i < size / sizeof devices[0]; i++)
+            krex_cl_context_on(devices[i]);
+    return result;
+}
+
+cl_int clReleaseContext(cl_context context) {
+    bool mine = krex_heavy_enter();
+    cl_int result = KREX_REAL(context, clReleaseContext)(context);
+    krex_heavy_leave(mine);
+    return result;
+}
+
+cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device,
+                                      cl_command_queue_properties properties, cl_int *errcode_ret) {
+    bool mine = krex_heavy_enter();
+    cl_command_queue queue =
+        KREX_REAL(context, clCreateCommandQueue)(context, device, properties, errcode_ret);
+    if (queue)
+        krex_cl_queue_made(queue);
+    krex_heavy_leave(mine);
+    return queue;
+}
+
+cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
+                                                    const cl_queue_properties *properties,
+                                                    cl_int *errcode_ret) {
+    bool mine = krex_heavy_enter();
+    cl_command_queue queue = KREX_REAL(context, clCreateCommandQueueWithProperties)(
+        context, device, properties, errcode_ret);
+    if (queue)
+        krex_cl_queue_made(queue);
+    krex_heavy_leave(mine);
+    return queue;
+}
+
+cl_int clReleaseCommandQueue(cl_command_queue queue) {
+    bool mine = krex_heavy_enter();
+    if (queue)
+        krex_cl_queue_releasing(queue);
+    cl_int result = KREX_REAL(queue, clReleaseCommandQueue)(queue);
+    krex_heavy_leave(mine);
+    return result;
+}
+
+struct hook {
+    const char *name;
+    void *function; /* NULL: leaves work on the device, and is not hooked */
+};
+
+#define KREX_HOOKED(name) {#name, (void *)name},
+static const struct hook hooks[] = {
+#define KREX_LIST_ENQUEUE KREX_HOOKED
+#define KREX_LIST_ENQUEUE_BLOCKING KREX_HOOKED
+#define KREX_LIST_MAP_BLOCKING KREX_HOOKED
+#define KREX_LIST_SUBMIT KREX_HOOKED
+#define KREX_LIST_SUBMIT_HAND KREX_HOOKED
+#define KREX_LIST_HEAVY KREX_HOOKED
+#define KREX_LIST_HEAVY_HAND KREX_HOOKED
+#define KREX_LIST_TRACK_HAND(name)
+#define KREX_LIST_RESOLVE_HAND KREX_HOOKED
+#define KREX_LIST_NEVER(name)
+#define KREX_LIST_PASS(name)
+#define KREX_LIST_EXT_SUBMIT(name) {#name, NULL},
+#define KREX_CL_API(kind, ret, name, index, object, params, args) KREX_LIST_##kind(name)
+#include "api.def"
+#undef KREX_CL_API
+};
+
+/* What to hand out in place of `real`, which the driver gave for `name`. A submission that we have no
+ * hook for is handed out as it is, and the process's regions are no longer certain. */
+static void *handed_out(const char *name, void *real) {
+    if (!real || !name)
+        return real;
+    const struct hook *end = hooks + sizeof hooks / sizeof hooks[0], *h = hooks;
+    while (h < end && strcmp(h->name, name) != 0)
+        h++;
+    if (h < end && h->function)
+        return h->function;
+    if (h == end && strncmp(name, "clEnqueue", 9) != 0)
+        return real;
+    krex_client_ready("");
+    krex_client_flag(KREX_FLAG_UNLISTED, "unlisted_submission", name);
+    return real;
+}
+
+void *clGetExtensionFunctionAddress(const char *func_name) {
+    return handed_out(func_name, KREX_REAL(NULL, clGetExtensionFunctionAddress)(func_name));
+}
+
+void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *func_name) {
+    void *real = KREX_REAL(platform, clGetExtensionFunctionAddressForPlatform)(platform, func_name);
+    return handed_out(func_name, real);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The shim's messages to the controller, one struct a packet of a SOCK_SEQPACKET socket; the only
+ * definition of them. First comes HELLO, answered by WELCOME (with the board as SCM_RIGHTS) or
+ * REFUSED; then ENTER, LEAVE and NOTE, which are not answered here: the board is (krex_block.marks).
+ * The controller takes the pid from the socket's credentials, never from a message.
+ */
+#ifndef KREX_WIRE_H
+#define KREX_WIRE_H
+
+#include <stdint.h>
+
+#define KREX_WIRE_MAGIC 0x0158524bu /* "KRX" and the protocol version */
+
+enum krex_wire_type {
+    KREX_WIRE_HELLO = 1,   /* text: device key or "", text2: KREX_COMMAND, text3: KREX_REPORT */
+    KREX_WIRE_WELCOME = 2, /* slot: block; the board's descriptor is attached */
+    KREX_WIRE_REFUSED = 3, /* text: why */
+    KREX_WIRE_ENTER = 4,   /* slot: mark; text: name; value: tid */
+    KREX_WIRE_LEAVE = 5,   /* slot: mark */
+    KREX_WIRE_NOTE = 6,    /* text: what was noticed, text2: detail */
+};
+
+struct krex_wire {
+    uint32_t magic;
+    uint32_t type;
+    uint32_t slot;
+    uint32_t parent; /* HELLO of a forked child: the pid it was forked from, else 0 */
+    uint64_t value;
+    char text[128];
+    char text2[128];
+    char text3[1024];
+};
+
+#endif
