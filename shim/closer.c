@@ -134,3 +134,15 @@ int krex_mark_move(struct krex_board *board, int index, int mark, uint32_t from,
     krex_futex_wake_all(state);
     return 1;
 }
+
+int krex_block_state(const struct krex_board *board, int index) {
+    return (int)krex_load_acquire(&board->block[index].state);
+}
+
+uint32_t krex_block_flags(const struct krex_board *board, int index) {
+    return krex_load_acquire(&board->block[index].flags);
+}
+
+uint64_t krex_block_longest_wait_ns(const struct krex_board *board, int index) {
+    return krex_load_relaxed(&board->block[index].longest_wait_ns);
+}

@@ -28,6 +28,9 @@ void krex_gate_fence(void);
 /* Threads of live processes other than dead ones that are announced under an epoch below `epoch`
  * (holders' words under `epoch` itself do not count), or, with block >= 0, of that block under any. */
 int krex_in_flight(const struct krex_board *board, int which, uint64_t epoch, int block);
+int krex_block_state(const struct krex_board *board, int index);
+uint32_t krex_block_flags(const struct krex_board *board, int index);
+uint64_t krex_block_longest_wait_ns(const struct krex_board *board, int index);
 int krex_block_clean(const struct krex_board *board, int index);
 uint64_t krex_block_submissions(const struct krex_board *board, int index);
 

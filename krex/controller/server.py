@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller's socket: who connects, what they say, and when the controller may go."""
+
+import asyncio
+import contextlib
+import fcntl
+import itertools
+import json
+import os
+import socket
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from krex.controller.command import Command
+from krex.controller.device import Device, Mark, Process, descends
+from krex.native import ffi, lib
+from krex.protect.freezer import Group, find_base
+from krex.record import RegionRecord
+
+LEASE_S = 1.0
+BEAT_S = 0.25
+DEFAULT_DEVICE = "cpu:0"
+_ids = itertools.count(1)
+
+
+class Connection:
+    """One connected process: a shim, a `krex run` or a status reader."""
+
+    def __init__(self, server: "Server", sock: socket.socket) -> None:
+        self.server, self.sock = server, sock
+        raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        self.pid, self.uid, _ = struct.unpack("iII", raw)
+        self.process: Process | None = None
+        self.command: Command | None = None
+        self.marks: dict[int, Mark] = {}
+        self.pidfd = -1
+        server.loop.add_reader(sock, self.readable)
+
+    def readable(self) -> None:
+        """Handle one packet, or the end."""
+        try:
+            packet = self.sock.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:
+            packet = b""
+        if not packet:
+            self.close()
+        elif packet[:1] == b"{":
+            self._json(packet)
+        elif len(packet) == ffi.sizeof("struct krex_wire"):
+            self._wire(packet)
+
+    def close(self) -> None:
+        """The other side ended."""
+        self.server.loop.remove_reader(self.sock)
+        self.sock.close()
+        self.server.connections.discard(self)
+        if self.command:
+            self.command.report = lambda record: None
+            self.server.ended(self.command)
+        # A process is gone when its pidfd says so: a forked child may hold its socket open.
+
+    def send(self, message: dict[str, Any], fd: int = -1) -> None:
+        """Send JSON; a reader that is gone or full loses it."""
+        data = msgspec.json.encode(message)
+        with contextlib.suppress(OSError):
+            socket.send_fds(self.sock, [data], [fd] if fd >= 0 else [])
+
+    # krex run and krex status
+
+    def _json(self, packet: bytes) -> None:
+        try:
+            message = json.loads(packet)
+            op = message["op"]
+        except (ValueError, KeyError):
+            self.send({"op": "error", "message": "not a message of this protocol"})
+            return
+        if op == "status":
+            self.send({"op": "status", "status": self.server.status()})
+        elif op == "run":
+            self._run(message)
+        elif op == "started" and self.command:
+            self.command.root_pid = int(message["pid"])
+        elif op == "ended" and self.command:
+            self.server.loop.create_task(self._bye())
+
+    async def _bye(self) -> None:
+        """Say bye when the command's processes are seen to have ended, within half a second."""
+        deadline = time.monotonic() + 0.5
+        while time.monotonic() < deadline and any(
+            p.command is self.command for d in self.server.devices.values()
+            for p in d.processes.values()
+        ):
+            await asyncio.sleep(0.002)
+        self.send({"op": "bye"})
+
+    def _run(self, message: dict[str, Any]) -> None:
+        device = self.server.device(message.get("device") or DEFAULT_DEVICE)
+        command = Command(
+            f"c-{os.getpid()}-{next(_ids)}",
+            message.get("tenant") or str(self.uid),
+            list(message["argv"]),
+            device,
+        )
+        command.exclusive = message.get("exclusive", "region")
+        command.max_hold_s = message.get("max_hold_s")
+        command.report = lambda record: self.send({"op": "region", "record": record})
+        lacking = []
+        try:
+            command.group = self.server.make_group(command.id)
+        except OSError as failure:
+            lacking.append(f"siblings cannot be frozen: {failure}")
+        self.command = command
+        self.server.commands[command.id] = command
+        device.admitted(command)
+        reply = {
+            "op": "admitted",
+            "command": command.id,
+            "device": device.key,
+            "cgroup": str(command.group.path) if command.group else None,
+            "lacking": lacking,
+        }
+        self.send(reply, device.board.fd)
+
+    # the shim
+
+    def _wire(self, packet: bytes) -> None:
+        m = ffi.from_buffer("struct krex_wire *", packet)
+        if m.magic != lib.KREX_WIRE_MAGIC:
+            return
+        text = ffi.string(m.text).decode(errors="replace")
+        if m.type == lib.KREX_WIRE_HELLO:
+            self._hello(text, ffi.string(m.text2).decode(), ffi.string(m.text3).decode())
+        elif self.process is None:
+            return
+        elif m.type == lib.KREX_WIRE_ENTER:
+            mark = self.marks[m.slot] = Mark(self.process, m.slot, text)
+            self.process.device.enter(mark)
+        elif m.type == lib.KREX_WIRE_LEAVE:
+            self._leave(m.slot)
+        elif m.type == lib.KREX_WIRE_NOTE:
+            self.process.notes.append(f"{text}: {ffi.string(m.text2).decode(errors='replace')}")
+
+    def _leave(self, slot: int) -> None:
+        assert self.process
+        mark = self.marks.pop(slot, None)
+        board, block = self.process.device.board.c, self.process.block
+        if mark and not mark.ended:
+            self.process.device.leave(mark)
+        else:
+            lib.krex_mark_move(board, block, slot, lib.KREX_MARK_LEAVING, lib.KREX_MARK_FREE)
+
+    def _hello(self, key: str, token: str, report: str) -> None:
+        command = self.server.command_of(self.pid, token)
+        device = command.device if command else self.server.device(key or DEFAULT_DEVICE)
+        if command is None:
+            command = Command(f"p-{self.pid}", str(self.uid), [], device)
+            command.root_pid = self.pid
+            self.server.commands[command.id] = command
+        block = lib.krex_block_reserve(device.board.c, self.pid)
+        answer = ffi.new("struct krex_wire *", {"magic": lib.KREX_WIRE_MAGIC})
+        if block < 0:
+            answer.type, answer.text = lib.KREX_WIRE_REFUSED, b"the device's board is full"
+            self.sock.send(bytes(ffi.buffer(answer)))
+            return
+        self.process = Process(self.pid, block, command, device)
+        if report:
+            self.process.send_record = lambda record: append_record(report, record)
+        self.pidfd = os.pidfd_open(self.pid)
+        self.server.loop.add_reader(self.pidfd, self._died)
+        device.joined(self.process)
+        answer.type, answer.slot = lib.KREX_WIRE_WELCOME, block
+        with contextlib.suppress(OSError):
+            socket.send_fds(self.sock, [bytes(ffi.buffer(answer))], [device.board.fd])
+
+    def _died(self) -> None:
+        self.server.loop.remove_reader(self.pidfd)
+        os.close(self.pidfd)
+        if self.process:
+            process, self.process = self.process, None
+            process.device.gone(process)
+            command = process.command
+            if command.id.startswith("p-") and not any(
+                p.command is command for p in process.device.processes.values()
+            ):
+                self.server.commands.pop(command.id, None)
+
+
+def append_record(path: str, record: RegionRecord) -> None:
+    """One line, in one write, so that several writers do not mix."""
+    with contextlib.suppress(OSError):
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        os.write(fd, msgspec.json.encode(record) + b"\n")
+        os.close(fd)
+
+
+class Server:
+    """All of the controller's state."""
+
+    def __init__(self, path: Path, idle_exit_s: float | None) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.path, self.idle_exit_s = path, idle_exit_s
+        self.devices: dict[str, Device] = {}
+        self.commands: dict[str, Command] = {}
+        self.connections: set[Connection] = set()
+        self.leftover: list[Group] = []
+        self.started = time.time()
+        self.base = find_base()
+
+    def device(self, key: str) -> Device:
+        """The device of that key; its board is made at first use."""
+        if key not in self.devices:
+            self.devices[key] = Device(key, self.commands)
+            self.devices[key].board.lease(LEASE_S)
+        return self.devices[key]
+
+    def make_group(self, id: str) -> Group:
+        """A command's own group. Raises OSError."""
+        if self.base is None:
+            raise OSError("no writable cgroup v2 directory")
+        return Group(self.base / f"krex-{id}")
+
+    def command_of(self, pid: int, token: str) -> Command | None:
+        """By group first (an environment may be rebuilt), then by token, then by descent."""
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+                id = line.rpartition("/krex-")[2]
+                if line.startswith("0::") and id in self.commands:
+                    return self.commands[id]
+        if token in self.commands:
+            return self.commands[token]
+        loose = (c for c in self.commands.values() if c.id.startswith("p-"))
+        return next((c for c in loose if descends(pid, c.root_pid)), None)
+
+    def ended(self, command: Command) -> None:
+        """Its `krex run` ended: the group goes when its last process does."""
+        self.commands.pop(command.id, None)
+        if command.group and not command.group.remove():
+            self.leftover.append(command.group)
+
+    def status(self) -> dict[str, Any]:
+        """The object of `krex status --json`."""
+        now = time.monotonic()
+        devices = [
+            {
+                "device": d.key,
+                "gate": "closed" if d.board.epoch() & 1 else "open",
+                "epoch": d.board.epoch(),
+                "hold": {
+                    "hold_id": d.hold_id,
+                    "command": d.holding[0].process.command.id,
+                    "since_s": now - d.holding[0].granted if d.holding[0].granted else 0.0,
+                    "marks": len(d.holding),
+                }
+                if d.holding
+                else None,
+                "queue": [
+                    {
+                        "command": m.process.command.id,
+                        "pid": m.process.pid,
+                        "waited_s": now - m.requested,
+                    }
+                    for m in d.queue
+                ],
+                "processes": [
+                    {
+                        "pid": p.pid,
+                        "command": p.command.id,
+                        "state": "live",
+                        "clean": bool(lib.krex_block_clean(d.board.c, p.block)),
+                        "submissions": lib.krex_block_submissions(d.board.c, p.block),
+                    }
+                    for p in d.processes.values()
+                ],
+            }
+            for d in self.devices.values()
+        ]
+        commands = [
+            {
+                "command": c.id,
+                "tenant": c.tenant,
+                "argv": c.argv,
+                "device": c.device.key,
+                "root_pid": c.root_pid,
+                "frozen": bool(c.group and c.group.frozen),
+                "frozen_s": c.group.frozen_s if c.group else 0.0,
+                "cgroup": str(c.group.path) if c.group else None,
+            }
+            for c in self.commands.values()
+        ]
+        return {
+            "schema": "krex.status",
+            "schema_version": 1,
+            "controller": {
+                "pid": os.getpid(),
+                "version": "0.1.0",
+                "socket": str(self.path),
+                "started_unix_s": self.started,
+            },
+            "devices": devices,
+            "commands": commands,
+        }
+
+    async def run(self, listener: socket.socket) -> None:
+        """Serve until idle for idle_exit_s."""
+
+        def accept() -> None:
+            with contextlib.suppress(BlockingIOError):
+                sock, _ = listener.accept()
+                sock.setblocking(False)
+                self.connections.add(Connection(self, sock))
+
+        self.loop.add_reader(listener, accept)
+        idle_since = time.monotonic()
+        try:
+            while True:
+                for device in self.devices.values():
+                    device.board.lease(LEASE_S)
+                self.leftover = [g for g in self.leftover if not g.remove()]
+                if self.connections or self.commands:
+                    idle_since = time.monotonic()
+                elif self.idle_exit_s is not None:
+                    if time.monotonic() - idle_since > self.idle_exit_s:
+                        return
+                await asyncio.sleep(BEAT_S)
+        finally:
+            for command in list(self.commands.values()):
+                if command.group:
+                    command.group.remove()
+
+
+def main(socket_path: str | os.PathLike[str], idle_exit_s: float | None) -> int:
+    """Run the controller. Returns 0, also when another one already serves this socket."""
+    path = Path(socket_path)
+    lock = os.open(path.parent / "controller.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return 0
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
+    listener.bind(str(path))
+    listener.listen(128)
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, -10)
+
+    async def serve() -> None:
+        await Server(path, idle_exit_s).run(listener)
+
+    try:
+        asyncio.run(serve())
+    finally:
+        path.unlink(missing_ok=True)
+    return 0

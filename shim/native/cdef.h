@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What Python sees of shim/closer.h and shim/wire.h; cffi checks it against them. */
+#define KREX_WIRE_MAGIC ...
+#define KREX_BLOCKS ...
+#define KREX_MARKS ...
+struct krex_board { ...; };
+enum krex_block_flag { KREX_FLAG_SELF_FENCED, KREX_FLAG_UNLISTED, KREX_FLAG_OTHER_DEVICE, KREX_FLAG_BREACH, ... };
+enum krex_mark_state { KREX_MARK_FREE, KREX_MARK_REQUESTED, KREX_MARK_EXCLUSIVE, KREX_MARK_SHARED, KREX_MARK_LEAVING, ... };
+enum krex_wire_type { KREX_WIRE_HELLO, KREX_WIRE_WELCOME, KREX_WIRE_REFUSED, KREX_WIRE_ENTER, KREX_WIRE_LEAVE, KREX_WIRE_NOTE, ... };
+struct krex_wire {
+    uint32_t magic;
+    uint32_t type;
+    uint32_t slot;
+    uint32_t parent;
+    uint64_t value;
+    char text[128];
+    char text2[128];
+    char text3[1024];
+    ...;
+};
+void krex_board_init(struct krex_board *board, const char *device_key, int controller_pid);
+void krex_board_lease(struct krex_board *board, uint64_t ns);
+int krex_block_reserve(struct krex_board *board, int pid);
+void krex_block_free(struct krex_board *board, int index);
+int krex_block_state(const struct krex_board *board, int index);
+uint32_t krex_block_flags(const struct krex_board *board, int index);
+uint64_t krex_block_longest_wait_ns(const struct krex_board *board, int index);
+int krex_gate_swap(struct krex_board *board, int which, uint64_t expected);
+uint64_t krex_gate_epoch(const struct krex_board *board, int which);
+void krex_gate_fence(void);
+int krex_in_flight(const struct krex_board *board, int which, uint64_t epoch, int block);
+int krex_block_clean(const struct krex_board *board, int index);
+uint64_t krex_block_submissions(const struct krex_board *board, int index);
+void krex_block_pass(struct krex_board *board, int index, uint64_t epoch);
+void krex_block_ask_drain(struct krex_board *board, int index, uint64_t epoch);
+int krex_block_drained(const struct krex_board *board, int index, uint64_t epoch);
+int krex_mark_move(struct krex_board *board, int index, int mark, uint32_t from, uint32_t to);

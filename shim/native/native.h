@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the controller's cffi module compiles: the shim's own headers, and nothing else.
+ */
+#include "board.h"
+#include "closer.h"
+#include "wire.h"
