@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import contextlib
 import os
 import shlex
 import shutil
@@ -36,7 +37,7 @@ BUILD = ROOT / "build"
 LIMITED_API = "cp310"
 SANITIZERS = ("address", "undefined", "thread")
 
-COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec")
+COMPILE = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec")
 WARN = ("-Wall", "-Wextra", "-Werror")
 # Pins every symbol to a version that old glibcs have; it must come before any system header.
 COMPAT = ("-include", str(SHIM / "glibc_compat.h"))
@@ -173,12 +174,9 @@ def _read_depends(path: Path) -> list[Path]:
 
 
 def library_sources(arch: str) -> list[Path]:
-    """List the C files of the preload library, and the assembly of one architecture."""
-    assembly = SHIM / f"resolve-{arch}.S"
-    if not assembly.exists():
-        known = ", ".join(sorted(p.stem.partition("-")[2] for p in SHIM.glob("resolve-*.S")))
-        raise BuildError(f"{arch} is not supported: shim/ has assembly for {known or 'nothing'}")
-    return [*sorted(p for p in SHIM.rglob("*.c") if NATIVE not in p.parents), assembly]
+    """List the C files of the preload library, and the assembly of one architecture if any."""
+    assembly = [p for p in (SHIM / f"resolve-{arch}.S",) if p.exists()]
+    return [*sorted(p for p in SHIM.rglob("*.c") if NATIVE not in p.parents), *assembly]
 
 
 def build_library(tools: Toolchain, target: Path) -> None:
@@ -213,8 +211,9 @@ def _generate_native(folder: Path) -> Path:
     ffi.cdef((NATIVE / "cdef.h").read_text())
     target = folder / "_native.c"
     folder.mkdir(parents=True, exist_ok=True)
-    # cffi leaves the file alone when nothing in it changed.
-    ffi.emit_c_code(str(target))
+    # cffi leaves the file alone when nothing in it changed. It reports on stdout.
+    with contextlib.redirect_stdout(None):
+        ffi.emit_c_code(str(target))
     return target
 
 
