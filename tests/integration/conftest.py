@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A private controller for each test, and commands beside each other."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("region_program.py")
+
+
+class Krex:
+    """Starts `krex run` commands against this test's own controller."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.env = os.environ | {"KREX_SOCKET": str(folder / "control.sock")}
+        self.started: list[subprocess.Popen[str]] = []
+        self.serve = subprocess.Popen(
+            [sys.executable, "-m", "krex.cli", "serve"], env=self.env, stdin=subprocess.DEVNULL
+        )
+
+    def popen(self, *words: str, **env: str) -> subprocess.Popen[str]:
+        """Start a command with its stdout captured."""
+        child = subprocess.Popen(
+            list(words), env=self.env | env, stdout=subprocess.PIPE, text=True
+        )
+        self.started.append(child)
+        return child
+
+    def program(self, *options: str, regions: int = 3, how: str = "") -> subprocess.Popen[str]:
+        """Start the region program under krex run."""
+        run = [sys.executable, "-m", "krex.cli", "run", *options, "--"]
+        return self.popen(*run, sys.executable, str(PROGRAM), str(regions), how)
+
+    def records(self, name: str) -> list[dict]:
+        """Read a report."""
+        return [json.loads(line) for line in (self.folder / name).read_text().splitlines()]
+
+    def close(self) -> None:
+        """End what this test started."""
+        for child in [*self.started, self.serve]:
+            child.terminate()
+            child.wait(10)
+            if child.stdout:
+                child.stdout.close()
+
+
+@pytest.fixture
+def krex(tmp_path: Path) -> Iterator[Krex]:
+    pytest.importorskip("pyopencl")
+    tmp_path.chmod(0o700)
+    runner = Krex(tmp_path)
+    try:
+        while not (tmp_path / "control.sock").exists():
+            assert runner.serve.poll() is None
+        yield runner
+    finally:
+        runner.close()
