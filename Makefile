@@ -73,7 +73,7 @@ CHECK_VARIANTS := plain address undefined thread valgrind
 CHECK_FLAGS_plain := -O2
 CHECK_FLAGS_address := -O1 -fno-omit-frame-pointer -fsanitize=address
 CHECK_FLAGS_undefined := -O1 -fsanitize=undefined -fno-sanitize-recover=all
-CHECK_FLAGS_thread := -O1 -fsanitize=thread
+CHECK_FLAGS_thread := -O1 -fsanitize=thread -Wno-unknown-warning-option -Wno-tsan
 CHECK_FLAGS_valgrind := -O1
 CHECK_RUN_valgrind := valgrind --quiet --error-exitcode=99 --leak-check=full --fair-sched=yes
 

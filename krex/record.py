@@ -28,7 +28,7 @@ class RegionRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     name: str
     index: int
     hold_id: str | None = None
-    exclusive: bool = False
+    exclusive: bool
     reasons: list[str]
     wait_s: float
     hold_s: float | None = None

@@ -56,6 +56,7 @@ class Mark:
             marker="explicit",
             name=name,
             index=process.regions - 1,
+            exclusive=False,
             reasons=[],
             wait_s=0.0,
         )

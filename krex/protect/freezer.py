@@ -32,7 +32,7 @@ class Group:
         """Make the group. Raises OSError."""
         path.mkdir()
         self.path = path
-        self.frozen = False
+        self.frozen = self.removed = False
         self.frozen_s = 0.0
         self._since = 0.0
         self._freeze = os.open(path / "cgroup.freeze", os.O_WRONLY | os.O_CLOEXEC)
@@ -40,7 +40,7 @@ class Group:
 
     def freeze(self) -> None:
         """Ask for the freeze; `is_frozen` says when it is reached (about 0.1 ms later)."""
-        if not self.frozen:
+        if not self.frozen and not self.removed:
             os.pwrite(self._freeze, b"1", 0)
             self.frozen, self._since = True, time.monotonic()
 
@@ -52,7 +52,7 @@ class Group:
             self.frozen_s += time.monotonic() - self._since
 
     def _event(self, line: bytes) -> bool:
-        return line in os.pread(self._events, 256, 0)
+        return self.removed or line in os.pread(self._events, 256, 0)
 
     def is_frozen(self) -> bool:
         """Every process in it stands still."""
@@ -63,12 +63,18 @@ class Group:
         return self._event(b"populated 0")
 
     def remove(self) -> bool:
-        """Thaw and remove; False if processes are left (they then run on, unfrozen)."""
+        """Thaw and remove; False if processes are left (they then run on, unfrozen).
+
+        A handshake may still hold this object: removed, it counts as frozen and does nothing.
+        """
+        if self.removed:
+            return True
         self.thaw()
         try:
             self.path.rmdir()
         except OSError:
             return False
+        self.removed = True
         os.close(self._freeze)
         os.close(self._events)
         return True

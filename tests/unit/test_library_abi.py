@@ -5,6 +5,7 @@ It lands in every program below `krex run`, compilers and git included, and in p
 is older than the one it was built with.
 """
 
+import io
 import re
 from pathlib import Path
 
@@ -34,7 +35,7 @@ class Library:
     """An ELF file, opened once, with the questions below as methods."""
 
     def __init__(self, path: Path) -> None:
-        self.elf = ELFFile.load_from_path(str(path))
+        self.elf = ELFFile(io.BytesIO(path.read_bytes()))
         self.dynamic = next(s for s in self.elf.iter_sections() if isinstance(s, DynamicSection))
 
     def tags(self, name):

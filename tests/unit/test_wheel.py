@@ -21,7 +21,9 @@ NOT_SOURCES = shutil.ignore_patterns(
 
 def run(*command, **kwargs):
     """Run a command and return what it printed; show everything if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **kwargs)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=240, **kwargs
+    )
     assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -89,5 +91,6 @@ def test_an_installed_wheel_runs_a_command(installed, environment, tmp_path):
         cwd=tmp_path,
         env=environment,
         check=False,
+        timeout=60,
     )
     assert (done.stdout, done.returncode) == ("out\n", 7), done.stderr
