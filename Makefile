@@ -68,7 +68,7 @@ $(VENV)/.dev: $(VENV)/.cpu
 
 CHECK_CORE := $(wildcard shim/gate.c shim/closer.c)
 CHECK_TESTS := $(sort $(patsubst tests/unit/c/%.c,%,$(wildcard tests/unit/c/*.c)))
-CHECK_CFLAGS := -std=gnu11 -g -Wall -Wextra -Werror -Ishim -Itests/unit/c
+CHECK_CFLAGS := -std=gnu11 -D_GNU_SOURCE -g -Wall -Wextra -Werror -Ishim -Itests/unit/c
 CHECK_VARIANTS := plain address undefined thread valgrind
 CHECK_FLAGS_plain := -O2
 CHECK_FLAGS_address := -O1 -fno-omit-frame-pointer -fsanitize=address
@@ -107,7 +107,7 @@ lint: $(VENV)/.dev build regen-check ## Check style, types and C
 	@$(BIN)/mypy
 	@$(if $(C_FILES),$(BIN)/clang-format --dry-run -Werror $(C_FILES))
 	@$(if $(C_SOURCES),printf '%s\n' $(C_SOURCES) | xargs -P "$$(nproc)" -I{} \
-	    $(BIN)/clang-tidy --quiet {} -- -std=gnu11 -Ishim -Ishim/native -Itests/unit/c)
+	    $(BIN)/clang-tidy --quiet {} -- -std=gnu11 -D_GNU_SOURCE -Ishim -Ishim/native -Itests/unit/c)
 
 format: $(VENV)/.dev ## Format the tree, and mend what ruff can
 	@$(BIN)/ruff check --quiet --fix . || true

@@ -37,7 +37,14 @@ BUILD = ROOT / "build"
 LIMITED_API = "cp310"
 SANITIZERS = ("address", "undefined", "thread")
 
-COMPILE = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec")
+COMPILE = (
+    "-std=gnu11",
+    "-D_GNU_SOURCE",
+    "-O2",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-ftls-model=initial-exec",
+)
 WARN = ("-Wall", "-Wextra", "-Werror")
 # Pins every symbol to a version that old glibcs have; it must come before any system header.
 COMPAT = ("-include", str(SHIM / "glibc_compat.h"))
@@ -233,8 +240,8 @@ def build_native(tools: Toolchain, target: Path) -> None:
     jobs: list[tuple[Path, Sequence[str]]] = [
         (_generate_native(tools.folder), [*flags, "-isystem", include])
     ]
-    for source in (SHIM / "closer.c", *sorted(NATIVE.glob("*.c"))):
-        jobs.append((source, [*flags, *WARN]))
+    ours = (SHIM / "closer.c", *sorted(NATIVE.glob("*.c")))
+    jobs.extend((source, [*flags, *WARN]) for source in ours)
     tools.link(target, tools.compile_all(jobs), NATIVE_LINK, NATIVE_LIBRARIES)
 
 
