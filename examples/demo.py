@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 BENCH = [sys.executable, str(Path(__file__).with_name("bench_opencl.py"))]
+BUSY = [sys.executable, str(Path(__file__).with_name("busy_opencl.py"))]
 RUN = [sys.executable, "-m", "krex.cli", "run", "-q"]
 ROUNDS, SIBLINGS = 5, 3
 WORK = {"A": 1000, "B": 1300}  # B does 1.3 times the work: it is the slower candidate
@@ -21,24 +22,31 @@ def measure(how: list[str], candidate: str) -> float:
 
 
 def beside(how: list[str]) -> list[subprocess.Popen[bytes]]:
-    """Start siblings that compute without a pause."""
-    command = [*how, *BENCH, "1000", "1000000"]
-    return [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(SIBLINGS)]
+    """Start siblings that compute without a pause, and wait until they do."""
+    children = [subprocess.Popen([*how, *BUSY], stdout=subprocess.PIPE) for _ in range(SIBLINGS)]
+    for child in children:
+        assert child.stdout
+        child.stdout.readline()
+    return children
 
 
 def rounds(how: list[str], siblings: bool) -> dict[str, list[float]]:
     """Measure both candidates, in turn."""
+    busy = beside(how) if siblings else []
+    try:
+        return _measure_in_turn(how)
+    finally:
+        for child in busy:
+            child.terminate()
+        for child in busy:
+            child.communicate()
+
+
+def _measure_in_turn(how: list[str]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {name: [] for name in WORK}
     for _ in range(ROUNDS):
         for name, durations in found.items():
-            busy = beside(how) if siblings else []
-            try:
-                durations.append(measure(how, name))
-            finally:
-                for child in busy:
-                    child.terminate()
-                for child in busy:
-                    child.wait()
+            durations.append(measure(how, name))
     return found
 
 

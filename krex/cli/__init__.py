@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from krex.errors import KrexError
@@ -19,34 +20,32 @@ COMMANDS = {
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with its status (raises SystemExit, always)."""
+    """Run the command line and exit with its status; does not return."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        status = _run_fast(words)
-        if status is None:
-            # Only now: click is most of the start-up time of a `krex run`.
-            from krex.cli.group import group
+        if words[:1] == ["run"]:
+            _run_if_well_formed(words[1:])
+        # Only now: click is most of the start-up time of a `krex run`.
+        from krex.cli.group import group
 
-            group.main(args=words, prog_name="krex")
-            status = 0
+        group.main(args=words, prog_name="krex")
     except KrexError as error:
         _print_error(error)
-        status = error.exit_code
-    sys.exit(status)
+        sys.exit(error.exit_code)
 
 
-def _run_fast(words: list[str]) -> int | None:
-    """The exit status of a well-formed `krex run`; None for everything that click must see."""
-    if not words or words[0] != "run":
-        return None
+def _run_if_well_formed(words: list[str]) -> None:
+    """`krex run` without click; returns only if the command line is one that click must see."""
     from krex.launch.options import parse_fast
 
-    options = parse_fast(words[1:])
+    options = parse_fast(words)
     if options is None:
-        return None
+        return
     from krex.launch.session import run
 
-    return run(options)
+    # All is written by then, and the kernel closes the rest: tearing down the interpreter would
+    # only take another 4 ms.
+    os._exit(run(options))
 
 
 def _print_error(error: KrexError) -> None:

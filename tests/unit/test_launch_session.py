@@ -883,8 +883,8 @@ def test_a_run_imports_neither_click_nor_anything_heavy(
     krex: Runner, controller: Controller
 ) -> None:
     controller.play(plain)
-    script = DRIVER.replace("main()", "import atexit; atexit.register(lambda: print(*sys.modules))")
-    krex.base[2] = script + "\nmain()\n"
+    hook = "import os; leave = os._exit; os._exit = lambda n: (print(*sys.modules, flush=True), leave(n))"
+    krex.base[2] = DRIVER.replace("main()", f"{hook}\nmain()")
     loaded = set(krex.run("true").stdout.split())
     controller.check()
     assert "krex.launch.session" in loaded
