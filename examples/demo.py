@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make demo`: one benchmark alone, beside busy siblings, and beside the same siblings under KREX."""
+"""`make demo`: one benchmark alone, beside busy siblings, and beside the same siblings under KREX."""  # noqa: E501
 
 import os
 import statistics

@@ -60,10 +60,10 @@ enum krex_block_state {
 };
 
 enum krex_block_flag {
-    KREX_FLAG_SELF_FENCED = 1u << 0,    /* no membarrier: fences each submission itself */
-    KREX_FLAG_UNLISTED = 1u << 1,       /* was handed a submission entry point we do not hook */
-    KREX_FLAG_OTHER_DEVICE = 1u << 2,   /* has a context on another device as well */
-    KREX_FLAG_BREACH = 1u << 3,         /* submitted past a closed gate */
+    KREX_FLAG_SELF_FENCED = 1u << 0,  /* no membarrier: fences each submission itself */
+    KREX_FLAG_UNLISTED = 1u << 1,     /* was handed a submission entry point we do not hook */
+    KREX_FLAG_OTHER_DEVICE = 1u << 2, /* has a context on another device as well */
+    KREX_FLAG_BREACH = 1u << 3,       /* submitted past a closed gate */
 };
 
 /* A mark's life. The client moves FREE -> REQUESTED and anything -> LEAVING; the controller moves
@@ -86,10 +86,10 @@ struct krex_word {
 };
 
 struct krex_block {
-    uint32_t state; /* enum krex_block_state */
-    int32_t pid;    /* controller, before RESERVED; in the controller's pid namespace */
-    uint32_t flags; /* client sets bits, controller clears all when it frees the block */
-    uint32_t words_used; /* client: words [0, words_used) were ever taken */
+    uint32_t state;           /* enum krex_block_state */
+    int32_t pid;              /* controller, before RESERVED; in the controller's pid namespace */
+    uint32_t flags;           /* client sets bits, controller clears all when it frees the block */
+    uint32_t words_used;      /* client: words [0, words_used) were ever taken */
     uint64_t longest_wait_ns; /* client: longest wait at the gate */
     uint64_t line0[5];
 
@@ -100,7 +100,8 @@ struct krex_block {
     uint64_t drained;       /* drainer: all that was submitted up to this epoch is complete */
     uint64_t line2[6];
 
-    uint64_t exited_epoch; /* highest epoch of threads that ended; raised before the word is freed */
+    uint64_t
+        exited_epoch; /* highest epoch of threads that ended; raised before the word is freed */
     uint64_t exited_count;
     uint64_t overflow_announced; /* threads without a word that are inside the driver */
     uint64_t overflow_epoch;
@@ -126,7 +127,8 @@ struct krex_board {
     uint64_t lease_deadline_ns; /* controller; CLOCK_MONOTONIC; waiters read it */
     uint64_t line1[7];
 
-    uint64_t gate; /* the epoch, odd = closed; swapped by the controller, or by waiters after the lease */
+    uint64_t
+        gate; /* the epoch, odd = closed; swapped by the controller, or by waiters after the lease */
     uint64_t line2[7];
 
     uint64_t heavy_gate; /* closes before the gate and opens after it, with the same epochs */

@@ -34,7 +34,8 @@ static bool socket_address(struct sockaddr_un *a) {
     else if (run && *run)
         n = snprintf(a->sun_path, sizeof a->sun_path, "%s/krex/control.sock", run);
     else
-        n = snprintf(a->sun_path, sizeof a->sun_path, "/tmp/krex-%u/control.sock", (unsigned)getuid());
+        n = snprintf(a->sun_path, sizeof a->sun_path, "/tmp/krex-%u/control.sock",
+                     (unsigned)getuid());
     return n > 0 && (size_t)n < sizeof a->sun_path;
 }
 
@@ -79,7 +80,8 @@ static bool send_wire(enum krex_wire_type type, uint32_t slot, uint32_t parent, 
     return send(connection, &m, sizeof m, MSG_NOSIGNAL) == (ssize_t)sizeof m;
 }
 
-bool krex_client_send(enum krex_wire_type type, uint32_t slot, const char *text, const char *text2) {
+bool krex_client_send(enum krex_wire_type type, uint32_t slot, const char *text,
+                      const char *text2) {
     return connection >= 0 && send_wire(type, slot, 0, text, text2, NULL);
 }
 
@@ -108,8 +110,7 @@ static struct krex_board *map_board(int fd) {
     /* lseek, because fstat has a version newer than we may ask for. */
     if (lseek(fd, 0, SEEK_END) < (off_t)sizeof(struct krex_board))
         return NULL;
-    struct krex_board *b =
-        mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct krex_board *b = mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (b == MAP_FAILED)
         return NULL;
     /* Acquire: pairs with krex_board_init's last store. */
@@ -193,7 +194,8 @@ static const char *hello(const char *device, pid_t parent) {
     else if (answer.type == KREX_WIRE_WELCOME && fd >= 0)
         failure = join_board(&answer, fd);
     else
-        snprintf(refusal, sizeof refusal, "%.*s", (int)sizeof answer.text - 1, answer.text), failure = refusal;
+        snprintf(refusal, sizeof refusal, "%.*s", (int)sizeof answer.text - 1, answer.text),
+            failure = refusal;
     if (fd >= 0)
         close(fd);
     if (failure) {

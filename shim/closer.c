@@ -17,7 +17,8 @@ void krex_board_init(struct krex_board *board, const char *device_key, int contr
     strncpy(board->device_key, device_key, KREX_DEVICE_KEY_SIZE - 1);
     board->gate = 2;
     board->heavy_gate = 2;
-    krex_store_release(&board->magic, KREX_BOARD_MAGIC); /* pairs with the client's check at mapping */
+    krex_store_release(&board->magic,
+                       KREX_BOARD_MAGIC); /* pairs with the client's check at mapping */
 }
 
 void krex_board_lease(struct krex_board *board, uint64_t ns) {

@@ -36,7 +36,9 @@ static void give_word_back(void *word_) {
     krex_store_release(&w->tid, 0);
 }
 
-static void make_exit_key(void) { exit_key_made = pthread_key_create(&exit_key, give_word_back) == 0; }
+static void make_exit_key(void) {
+    exit_key_made = pthread_key_create(&exit_key, give_word_back) == 0;
+}
 
 static struct krex_word *take_word(struct krex_block *b) {
     int32_t tid = (int32_t)syscall(SYS_gettid);
@@ -122,7 +124,8 @@ bool krex_gate_enter_slow(void) {
                 krex_full_fence();
                 if (krex_load_acquire(gate) == epoch && krex_gate_may_pass(epoch))
                     break;
-                krex_store_release(&w->submit, epoch << 1); /* retract first: the closer waits for us */
+                krex_store_release(&w->submit,
+                                   epoch << 1); /* retract first: the closer waits for us */
                 if (!krex_gate_may_pass(epoch))
                     wait_at(gate, epoch);
             }

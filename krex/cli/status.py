@@ -67,7 +67,7 @@ def render(status: dict[str, Any]) -> list[str]:
     """The lines for people."""
     controller = status.get("controller") or {}
     lines = [
-        f"controller {controller.get('version', '')} pid {controller.get('pid')}, "
+        f"controller {controller.get('version', '')} pid {controller.get('pid')}, "  # noqa: ISC004
         f"{_duration(time.time() - controller.get('started_unix_s', time.time()))} up, "
         f"{controller.get('socket')}"
     ]

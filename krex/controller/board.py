@@ -13,7 +13,7 @@ GATE, HEAVY = 0, 1
 
 
 class Board:
-    """Owns the shared-memory segment of one device. The name goes at once: clients get descriptors."""
+    """Owns the shared-memory segment of one device. The name goes at once: clients get descriptors."""  # noqa: E501
 
     def __init__(self, device: str) -> None:
         """Create it. Raises OSError or posix_ipc.Error."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A command: one `krex run` and what is below it, or a process tree with only the shim preloaded."""
+"""A command: one `krex run` and what is below it, or a process tree with only the shim preloaded."""  # noqa: E501
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 class Command:
     """What the controller knows of a command. `group` is None when it can't be frozen."""
 
-    def __init__(self, id: str, tenant: str, argv: list[str], device: "Device") -> None:
+    def __init__(self, id: str, tenant: str, argv: list[str], device: "Device") -> None:  # noqa: A002
         self.id, self.tenant, self.argv, self.device = id, tenant, argv, device
         self.exclusive = "region"
         self.max_hold_s: float | None = 30.0
         self.root_pid = 0
         self.group: Group | None = None
-        self.report: Callable[[RegionRecord], None] = lambda record: None
+        self.report: Callable[[RegionRecord], None] = lambda record: None  # noqa: ARG005

@@ -92,7 +92,7 @@ async def until(done: Callable[[], bool], limit_s: float, reason: str) -> None:
         if waited > limit_s:
             raise Abort(reason)
         if waited < PATIENCE_S:
-            time.sleep(0.00005)
+            time.sleep(0.00005)  # noqa: ASYNC251
         else:
             await asyncio.sleep(0.001)
 
@@ -166,7 +166,7 @@ class Device:
                 mark = self.queue.pop(0)
                 try:
                     await self._hold(mark)
-                except Exception as failure:  # the device must not stay shut, whatever happened
+                except Exception as failure:  # the device must not stay shut, whatever happened  # noqa: BLE001
                     self._undo()
                     self.leave(mark, f"controller_error: {failure!r}")
 
@@ -354,9 +354,7 @@ class Device:
         board, p = self.board.c, mark.process
         if mark.granted:
             mark.record.hold_s = time.monotonic() - mark.granted
-            mark.record.submissions = (
-                lib.krex_block_submissions(board, p.block) - mark.submissions
-            )
+            mark.record.submissions = lib.krex_block_submissions(board, p.block) - mark.submissions
         else:
             mark.record.wait_s = time.monotonic() - mark.requested
         if mark.record.exclusive:

@@ -61,7 +61,7 @@ class Connection:
         self.sock.close()
         self.server.connections.discard(self)
         if self.command:
-            self.command.report = lambda record: None
+            self.command.report = lambda record: None  # noqa: ARG005
             self.server.ended(self.command)
         # A process is gone when its pidfd says so: a forked child may hold its socket open.
 
@@ -92,8 +92,9 @@ class Connection:
     async def _bye(self) -> None:
         """Say bye when the command's processes are seen to have ended, within half a second."""
         deadline = time.monotonic() + 0.5
-        while time.monotonic() < deadline and any(
-            p.command is self.command for d in self.server.devices.values()
+        while time.monotonic() < deadline and any(  # noqa: ASYNC110
+            p.command is self.command
+            for d in self.server.devices.values()
             for p in d.processes.values()
         ):
             await asyncio.sleep(0.002)
@@ -219,7 +220,7 @@ class Server:
             self.devices[key].board.lease(LEASE_S)
         return self.devices[key]
 
-    def make_group(self, id: str) -> Group:
+    def make_group(self, id: str) -> Group:  # noqa: A002
         """A command's own group. Raises OSError."""
         if self.base is None:
             raise OSError("no writable cgroup v2 directory")
@@ -229,7 +230,7 @@ class Server:
         """By group first (an environment may be rebuilt), then by token, then by descent."""
         with contextlib.suppress(OSError):
             for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
-                id = line.rpartition("/krex-")[2]
+                id = line.rpartition("/krex-")[2]  # noqa: A001
                 if line.startswith("0::") and id in self.commands:
                     return self.commands[id]
         if token in self.commands:
@@ -324,7 +325,7 @@ class Server:
                 self.leftover = [g for g in self.leftover if not g.remove()]
                 if self.connections or self.commands:
                     idle_since = time.monotonic()
-                elif self.idle_exit_s is not None:
+                elif self.idle_exit_s is not None:  # noqa: SIM102
                     if time.monotonic() - idle_since > self.idle_exit_s:
                         return
                 await asyncio.sleep(BEAT_S)

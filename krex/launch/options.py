@@ -121,7 +121,7 @@ class RunOptions:
         "verbose",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         command: Sequence[str],
         *,

@@ -176,7 +176,8 @@ def _replace(
 
 def _ask(socket: str, options: RunOptions, messages: Messages) -> Admission:
     """Get admitted, however long the queue; raises Unprotected without a controller, LaunchError
-    if it refuses."""
+    if it refuses.
+    """  # noqa: D205
     try:
         for _ in range(_ATTEMPTS):
             channel = connect_or_start(socket)

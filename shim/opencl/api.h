@@ -11,7 +11,8 @@
 
 #include "types.h"
 
-#define KREX_CL_API(kind, ret, name, index, object, params, args) typedef ret(*krex_fn_##name) params;
+#define KREX_CL_API(kind, ret, name, index, object, params, args)                                  \
+    typedef ret(*krex_fn_##name) params;
 #include "api.def"
 #undef KREX_CL_API
 
@@ -30,7 +31,7 @@ static inline void *krex_cl_find(const void *object, int index, const char *name
     return ((const struct krex_cl_object *)object)->dispatch[index];
 }
 
-#define KREX_REAL(object, name)                                                                      \
+#define KREX_REAL(object, name)                                                                    \
     ((krex_fn_##name)krex_cl_find((const void *)(object), KREX_INDEX_##name, #name))
 
 /* device.c: registers the process for the device of a new context, or reports a second device. */

@@ -28,7 +28,8 @@ static void device_key(cl_device_id device, char key[KREX_DEVICE_KEY_SIZE]) {
     } else if (ask(device, CL_DEVICE_PCI_BUS_ID_NV, &bus, sizeof bus) &&
                ask(device, CL_DEVICE_PCI_SLOT_ID_NV, &slot, sizeof slot)) {
         ask(device, CL_DEVICE_PCI_DOMAIN_ID_NV, &domain, sizeof domain);
-        snprintf(key, KREX_DEVICE_KEY_SIZE, "pci:%04x:%02x:%02x.%x", domain, bus, slot >> 3, slot & 7);
+        snprintf(key, KREX_DEVICE_KEY_SIZE, "pci:%04x:%02x:%02x.%x", domain, bus, slot >> 3,
+                 slot & 7);
     } else if (ask(device, CL_DEVICE_TOPOLOGY_AMD, &amd, sizeof amd)) {
         snprintf(key, KREX_DEVICE_KEY_SIZE, "pci:0000:%02x:%02x.%x", amd.pcie.bus, amd.pcie.device,
                  amd.pcie.function);

@@ -14,7 +14,7 @@
 struct node {
     struct node *next;
     cl_command_queue queue; /* of a live queue */
-    cl_event marker;        /* of the drain under way, or of a queue that was released with work in it */
+    cl_event marker; /* of the drain under way, or of a queue that was released with work in it */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

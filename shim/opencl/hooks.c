@@ -19,45 +19,45 @@ static cl_int wait_for(cl_event event, cl_event own) {
     return status;
 }
 
-#define KREX_CL_ENQUEUE(ret, name, object, params, args)                                             \
-    HOOK ret name params;                                                                            \
-    ret name params {                                                                                \
-        bool mine = krex_gate_enter();                                                               \
-        ret result = KREX_REAL(object, name) args;                                                   \
-        krex_gate_leave(mine);                                                                       \
-        return result;                                                                               \
+#define KREX_CL_ENQUEUE(ret, name, object, params, args)                                           \
+    HOOK ret name params;                                                                          \
+    ret name params {                                                                              \
+        bool mine = krex_gate_enter();                                                             \
+        ret result = KREX_REAL(object, name) args;                                                 \
+        krex_gate_leave(mine);                                                                     \
+        return result;                                                                             \
     }
 #define KREX_CL_SUBMIT KREX_CL_ENQUEUE
 
-#define KREX_CL_ENQUEUE_BLOCKING(ret, name, object, params, args)                                    \
-    HOOK ret name params;                                                                            \
-    ret name params {                                                                                \
-        cl_bool wait = blocking;                                                                     \
-        cl_event own = NULL;                                                                         \
-        if (wait && !event)                                                                          \
-            event = &own;                                                                            \
-        blocking = CL_FALSE;                                                                         \
-        bool mine = krex_gate_enter();                                                               \
-        ret result = KREX_REAL(object, name) args;                                                   \
-        krex_gate_leave(mine);                                                                       \
-        return wait && result == CL_SUCCESS ? wait_for(*event, own) : result;                        \
+#define KREX_CL_ENQUEUE_BLOCKING(ret, name, object, params, args)                                  \
+    HOOK ret name params;                                                                          \
+    ret name params {                                                                              \
+        cl_bool wait = blocking;                                                                   \
+        cl_event own = NULL;                                                                       \
+        if (wait && !event)                                                                        \
+            event = &own;                                                                          \
+        blocking = CL_FALSE;                                                                       \
+        bool mine = krex_gate_enter();                                                             \
+        ret result = KREX_REAL(object, name) args;                                                 \
+        krex_gate_leave(mine);                                                                     \
+        return wait && result == CL_SUCCESS ? wait_for(*event, own) : result;                      \
     }
 
-#define KREX_CL_MAP_BLOCKING(ret, name, object, params, args)                                        \
-    HOOK ret name params;                                                                            \
-    ret name params {                                                                                \
-        cl_bool wait = blocking;                                                                     \
-        cl_event own = NULL;                                                                         \
-        if (wait && !event)                                                                          \
-            event = &own;                                                                            \
-        blocking = CL_FALSE;                                                                         \
-        bool mine = krex_gate_enter();                                                               \
-        ret result = KREX_REAL(object, name) args;                                                   \
-        krex_gate_leave(mine);                                                                       \
-        cl_int status = wait && result ? wait_for(*event, own) : CL_SUCCESS;                         \
-        if (status != CL_SUCCESS && errcode_ret)                                                     \
-            *errcode_ret = status;                                                                   \
-        return status == CL_SUCCESS ? result : NULL;                                                 \
+#define KREX_CL_MAP_BLOCKING(ret, name, object, params, args)                                      \
+    HOOK ret name params;                                                                          \
+    ret name params {                                                                              \
+        cl_bool wait = blocking;                                                                   \
+        cl_event own = NULL;                                                                       \
+        if (wait && !event)                                                                        \
+            event = &own;                                                                          \
+        blocking = CL_FALSE;                                                                       \
+        bool mine = krex_gate_enter();                                                             \
+        ret result = KREX_REAL(object, name) args;                                                 \
+        krex_gate_leave(mine);                                                                     \
+        cl_int status = wait && result ? wait_for(*event, own) : CL_SUCCESS;                       \
+        if (status != CL_SUCCESS && errcode_ret)                                                   \
+            *errcode_ret = status;                                                                 \
+        return status == CL_SUCCESS ? result : NULL;                                               \
     }
 
 #define KREX_CL_SUBMIT_HAND(ret, name, object, params, args) HOOK ret name params;
@@ -69,16 +69,16 @@ static cl_int wait_for(cl_event event, cl_event own) {
 #define KREX_CL_EXT_SUBMIT(...)
 
 /* clSVMFree returns nothing. */
-#define KREX_CL_HEAVY(ret, name, object, params, args)                                               \
-    HOOK ret name params;                                                                            \
-    ret name params {                                                                                \
-        bool mine __attribute__((cleanup(leave_heavy))) = krex_heavy_enter();                        \
-        return KREX_REAL(object, name) args;                                                         \
+#define KREX_CL_HEAVY(ret, name, object, params, args)                                             \
+    HOOK ret name params;                                                                          \
+    ret name params {                                                                              \
+        bool mine __attribute__((cleanup(leave_heavy))) = krex_heavy_enter();                      \
+        return KREX_REAL(object, name) args;                                                       \
     }
 
 static void leave_heavy(bool *mine) { krex_heavy_leave(*mine); }
 
-#define KREX_CL_API(kind, ret, name, index, object, params, args)                                    \
+#define KREX_CL_API(kind, ret, name, index, object, params, args)                                  \
     KREX_CL_##kind(ret, name, object, params, args)
 #include "api.def"
 #undef KREX_CL_API
@@ -110,8 +110,8 @@ cl_context clCreateContextFromType(const cl_context_properties *properties,
                                    void *user_data, cl_int *errcode_ret) {
     cl_device_id devices[16] = {0};
     size_t size = 0;
-    cl_context result = KREX_REAL(NULL, clCreateContextFromType)(properties, device_type, pfn_notify,
-                                                                 user_data, errcode_ret);
+    cl_context result = KREX_REAL(NULL, clCreateContextFromType)(
+        properties, device_type, pfn_notify, user_data, errcode_ret);
     if (result && KREX_REAL(result, clGetContextInfo)(result, CL_CONTEXT_DEVICES, sizeof devices,
                                                       devices, &size) == CL_SUCCESS)
         for (size_t i = 0; i < size / sizeof devices[0]; i++)

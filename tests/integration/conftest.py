@@ -26,9 +26,7 @@ class Krex:
 
     def popen(self, *words: str, **env: str) -> subprocess.Popen[str]:
         """Start a command with its stdout captured."""
-        child = subprocess.Popen(
-            list(words), env=self.env | env, stdout=subprocess.PIPE, text=True
-        )
+        child = subprocess.Popen(list(words), env=self.env | env, stdout=subprocess.PIPE, text=True)
         self.started.append(child)
         return child
 

@@ -3,7 +3,7 @@
 
 Kernel intervals come from the runtime's profiling timestamps (CLOCK_MONOTONIC_RAW under PoCL), region
 intervals from this program's own clock, read first and last thing inside the with-block.
-"""
+"""  # noqa: E501
 
 import json
 import os
@@ -27,8 +27,11 @@ def main(regions: int, misbehave: str) -> None:
     profiling = cl.command_queue_properties.PROFILING_ENABLE
     queue = cl.CommandQueue(context, properties=profiling)
     kernel = cl.Kernel(cl.Program(context, SOURCE).build(), "spin")
-    data = cl.Buffer(context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR,
-                     hostbuf=np.ones(512, np.float32))
+    data = cl.Buffer(
+        context,
+        cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR,
+        hostbuf=np.ones(512, np.float32),
+    )
     kernel.set_args(data, np.int32(2000))
     events, inside = [], []
 

@@ -433,7 +433,9 @@ def test_a_nested_run_joins_the_enclosing_command(
 ) -> None:
     controller.play(plain)
     krex.environment["KREX_COMMAND"] = "c1"
-    result = krex.run("--report", "r", "--", "sh", "-c", "echo $KREX_COMMAND $KREX_REPORT", cwd=place)
+    result = krex.run(
+        "--report", "r", "--", "sh", "-c", "echo $KREX_COMMAND $KREX_REPORT", cwd=place
+    )
     assert result.stdout == f"c1 {place}/r\n" and result.stderr == ""
     assert controller.requests == []
 
@@ -590,7 +592,7 @@ def cgroup() -> Iterator[Path]:
             continue
         yield group
         (group / "cgroup.freeze").write_text("0")
-        wait_for(lambda: not (group / "cgroup.procs").read_text())
+        wait_for(lambda: not (group / "cgroup.procs").read_text())  # noqa: B023
         group.rmdir()
         return
     pytest.skip("no cgroup v2 group can be made here")
@@ -771,9 +773,7 @@ def test_a_command_that_somebody_stops_does_not_stop_us(
     assert process.returncode == 0
 
 
-def test_an_ignored_sigchld_is_survived_and_passed_on(
-    krex: Runner, controller: Controller
-) -> None:
+def test_an_ignored_sigchld_is_survived_and_passed_on(krex: Runner, controller: Controller) -> None:
     controller.play(plain)
     setup = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
     setup += "os.execv(sys.argv[1], sys.argv[1:])"
@@ -841,7 +841,12 @@ def test_status_shows_tables_and_json(krex: Runner, controller: Controller) -> N
     result = cli(krex, "status")
     controller.check()
     assert result.returncode == 0
-    for text in ("cpu:0: gate closed (epoch 7)", "held by c1 for 0.25 s", "place 1: c2", "'a b.py'"):
+    for text in (
+        "cpu:0: gate closed (epoch 7)",
+        "held by c1 for 0.25 s",
+        "place 1: c2",
+        "'a b.py'",
+    ):
         assert text in result.stdout
 
 
@@ -883,7 +888,7 @@ def test_a_run_imports_neither_click_nor_anything_heavy(
     krex: Runner, controller: Controller
 ) -> None:
     controller.play(plain)
-    hook = "import os; leave = os._exit; os._exit = lambda n: (print(*sys.modules, flush=True), leave(n))"
+    hook = "import os; leave = os._exit; os._exit = lambda n: (print(*sys.modules, flush=True), leave(n))"  # noqa: E501
     krex.base[2] = DRIVER.replace("main()", f"{hook}\nmain()")
     loaded = set(krex.run("true").stdout.split())
     controller.check()

@@ -69,7 +69,7 @@ def include(gen_api):
 
 def exports(library):
     elffile = pytest.importorskip("elftools.elf.elffile", reason="needs pyelftools")
-    with open(library, "rb") as stream:
+    with open(library, "rb") as stream:  # noqa: PTH123
         symbols = elffile.ELFFile(stream).get_section_by_name(".dynsym").iter_symbols()
         return {
             s.name

@@ -14,4 +14,4 @@ if _own is not None and _own.origin:
     _init = _own.origin
 __path__ = [os.path.dirname(_init)]
 with open(_init, encoding="utf-8") as _source:
-    exec(compile(_source.read(), _init, "exec"))
+    exec(compile(_source.read(), _init, "exec"))  # noqa: S102
