@@ -57,7 +57,10 @@ EXPORT int krex_region_wait(double timeout_s) {
 }
 
 EXPORT void krex_region_end(void) {
-    if (!depth || --depth || mark < 0 || !krex_process.generation)
+    if (!depth)
+        return;
+    depth--;
+    if (depth || mark < 0 || !krex_process.generation)
         return;
     krex_store_release(&krex_process.block->marks[mark], KREX_MARK_LEAVING);
     if (!krex_client_send(KREX_WIRE_LEAVE, (uint32_t)mark, NULL, NULL))

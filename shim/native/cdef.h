@@ -3,10 +3,33 @@
 #define KREX_WIRE_MAGIC ...
 #define KREX_BLOCKS ...
 #define KREX_MARKS ...
-struct krex_board { ...; };
-enum krex_block_flag { KREX_FLAG_SELF_FENCED, KREX_FLAG_UNLISTED, KREX_FLAG_OTHER_DEVICE, KREX_FLAG_BREACH, ... };
-enum krex_mark_state { KREX_MARK_FREE, KREX_MARK_REQUESTED, KREX_MARK_EXCLUSIVE, KREX_MARK_SHARED, KREX_MARK_LEAVING, ... };
-enum krex_wire_type { KREX_WIRE_HELLO, KREX_WIRE_WELCOME, KREX_WIRE_REFUSED, KREX_WIRE_ENTER, KREX_WIRE_LEAVE, KREX_WIRE_NOTE, ... };
+struct krex_board {
+    ...;
+};
+enum krex_block_flag {
+    KREX_FLAG_SELF_FENCED,
+    KREX_FLAG_UNLISTED,
+    KREX_FLAG_OTHER_DEVICE,
+    KREX_FLAG_BREACH,
+    ...
+};
+enum krex_mark_state {
+    KREX_MARK_FREE,
+    KREX_MARK_REQUESTED,
+    KREX_MARK_EXCLUSIVE,
+    KREX_MARK_SHARED,
+    KREX_MARK_LEAVING,
+    ...
+};
+enum krex_wire_type {
+    KREX_WIRE_HELLO,
+    KREX_WIRE_WELCOME,
+    KREX_WIRE_REFUSED,
+    KREX_WIRE_ENTER,
+    KREX_WIRE_LEAVE,
+    KREX_WIRE_NOTE,
+    ...
+};
 struct krex_wire {
     uint32_t magic;
     uint32_t type;

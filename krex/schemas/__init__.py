@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON schemas of what KREX writes, generated from its own types."""
