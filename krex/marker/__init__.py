@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from typing import Any
+
+TYPE_CHECKING = False  # importing typing would cost every `krex run` a few milliseconds
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def _shim() -> Any:
