@@ -7,6 +7,7 @@ import fcntl
 import itertools
 import json
 import os
+import re
 import socket
 import struct
 import time
@@ -101,7 +102,12 @@ class Connection:
         self.send({"op": "bye"})
 
     def _run(self, message: dict[str, Any]) -> None:
-        device = self.server.device(message.get("device") or DEFAULT_DEVICE)
+        key = message.get("device") or DEFAULT_DEVICE
+        if not re.fullmatch(r"(pci|mig|cpu|sim):[\w:.-]{1,48}", key):
+            text = f"{key!r} is not a device: say pci:<address>, mig:<uuid> or cpu:0"
+            self.send({"op": "error", "message": text})
+            return
+        device = self.server.device(key)
         command = Command(
             f"c-{os.getpid()}-{next(_ids)}",
             message.get("tenant") or str(self.uid),
