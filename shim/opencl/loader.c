@@ -24,7 +24,7 @@ static int note_loader(struct dl_phdr_info *info, size_t size, void *found_) {
     if (!base || strncmp(base, "/libOpenCL", 10) != 0 || found->count == MAX_LOADERS ||
         strlen(info->dlpi_name) >= sizeof found->path[0])
         return 0;
-    strcpy(found->path[found->count++], info->dlpi_name);
+    memcpy(found->path[found->count++], info->dlpi_name, strlen(info->dlpi_name) + 1);
     return 0;
 }
 
