@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import re
+import signal
 import socket
 import struct
 import time
@@ -336,9 +337,11 @@ class Server:
                         return
                 await asyncio.sleep(BEAT_S)
         finally:
-            for command in list(self.commands.values()):
-                if command.group:
-                    command.group.remove()
+            groups = [c.group for c in self.commands.values() if c.group] + self.leftover
+            for _ in range(20):  # a command that is just ending empties its group in a moment
+                groups = [g for g in groups if not g.remove()]
+                if groups:
+                    await asyncio.sleep(0.05)
 
 
 def main(socket_path: str | os.PathLike[str], idle_exit_s: float | None) -> int:
@@ -357,10 +360,14 @@ def main(socket_path: str | os.PathLike[str], idle_exit_s: float | None) -> int:
         os.setpriority(os.PRIO_PROCESS, 0, -10)
 
     async def serve() -> None:
+        me = asyncio.current_task()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, me.cancel if me else exit)
         await Server(path, idle_exit_s).run(listener)
 
     try:
-        asyncio.run(serve())
+        with contextlib.suppress(asyncio.CancelledError):
+            asyncio.run(serve())
     finally:
         path.unlink(missing_ok=True)
     return 0
