@@ -54,7 +54,9 @@ def socket_path() -> str:
     path = os.environ.get("KREX_SOCKET")
     if not path:
         runtime = os.environ.get("XDG_RUNTIME_DIR")
-        directory = os.path.join(runtime, "krex") if runtime else f"/tmp/krex-{os.getuid()}"  # noqa: S108
+        # Ours and 0700, or refused by prepare_socket_dir.
+        fallback = f"/tmp/krex-{os.getuid()}"  # noqa: S108
+        directory = os.path.join(runtime, "krex") if runtime else fallback
         path = os.path.join(directory, "control.sock")
     path = os.path.abspath(path)
     if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:

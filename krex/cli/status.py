@@ -66,11 +66,9 @@ def ask(socket: str) -> dict[str, Any] | None:
 def render(status: dict[str, Any]) -> list[str]:
     """The lines for people."""
     controller = status.get("controller") or {}
-    lines = [
-        f"controller {controller.get('version', '')} pid {controller.get('pid')}, "  # noqa: ISC004
-        f"{_duration(time.time() - controller.get('started_unix_s', time.time()))} up, "
-        f"{controller.get('socket')}"
-    ]
+    up = _duration(time.time() - controller.get("started_unix_s", time.time()))
+    version, pid = controller.get("version", ""), controller.get("pid")
+    lines = [f"controller {version} pid {pid}, {up} up, {controller.get('socket')}"]
     for device in status.get("devices", []):
         lines += ["", *_device(device)]
     commands = status.get("commands", [])

@@ -121,7 +121,7 @@ class RunOptions:
         "verbose",
     )
 
-    def __init__(  # noqa: PLR0913
+    def __init__(  # noqa: PLR0913 - one argument an option
         self,
         command: Sequence[str],
         *,

@@ -175,9 +175,10 @@ def _replace(
 
 
 def _ask(socket: str, options: RunOptions, messages: Messages) -> Admission:
-    """Get admitted, however long the queue; raises Unprotected without a controller, LaunchError
-    if it refuses.
-    """  # noqa: D205
+    """Get admitted, however long the queue.
+
+    Raises Unprotected if there is no controller to be had, LaunchError if it refuses.
+    """
     try:
         for _ in range(_ATTEMPTS):
             channel = connect_or_start(socket)

@@ -31,6 +31,14 @@ def wait_for(condition: Callable[[], Any]) -> Any:
     raise AssertionError("did not happen in time")
 
 
+def ended(pid: int) -> bool:
+    """Gone, or a zombie: whoever adopted the controller may take its time to reap it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
 class Krex:
     """The command line, with a controller of this test's own."""
 
@@ -66,7 +74,7 @@ class Krex:
         controller = self.status()["controller"]
         if controller is not None:
             os.kill(controller["pid"], signal.SIGTERM)
-            wait_for(lambda: not Path(f"/proc/{controller['pid']}").exists())
+            wait_for(lambda: ended(controller["pid"]))
 
 
 @pytest.fixture

@@ -592,7 +592,8 @@ def cgroup() -> Iterator[Path]:
             continue
         yield group
         (group / "cgroup.freeze").write_text("0")
-        wait_for(lambda: not (group / "cgroup.procs").read_text())  # noqa: B023
+        members = group / "cgroup.procs"
+        wait_for(lambda members=members: not members.read_text())
         group.rmdir()
         return
     pytest.skip("no cgroup v2 group can be made here")
@@ -888,7 +889,8 @@ def test_a_run_imports_neither_click_nor_anything_heavy(
     krex: Runner, controller: Controller
 ) -> None:
     controller.play(plain)
-    hook = "import os; leave = os._exit; os._exit = lambda n: (print(*sys.modules, flush=True), leave(n))"  # noqa: E501
+    hook = "import os; leave = os._exit\n"
+    hook += "os._exit = lambda status: (print(*sys.modules, flush=True), leave(status))"
     krex.base[2] = DRIVER.replace("main()", f"{hook}\nmain()")
     loaded = set(krex.run("true").stdout.split())
     controller.check()
