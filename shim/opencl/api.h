@@ -39,6 +39,7 @@ void krex_cl_context_on(cl_device_id device);
 
 /* drain.c */
 void krex_cl_queue_made(cl_command_queue queue);
+void krex_cl_queue_retained(cl_command_queue queue);
 void krex_cl_queue_releasing(cl_command_queue queue);
 
 #endif

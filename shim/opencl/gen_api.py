@@ -59,12 +59,12 @@ EXPLICIT = {
     "HEAVY_HAND": """
         clCreateContext clCreateContextFromType clReleaseContext
         clCreateCommandQueue clCreateCommandQueueWithProperties clReleaseCommandQueue""",
-    "TRACK_HAND": "clCreateUserEvent",
+    "TRACK_HAND": "clRetainCommandQueue",
     "RESOLVE_HAND": "clGetExtensionFunctionAddress clGetExtensionFunctionAddressForPlatform",
     "NEVER": "clFinish clFlush clWaitForEvents",
     # clCreateSubBuffer is a view of memory that is there already.
     "PASS": """
-        clCreateSubBuffer clCreateSubDevices clCreateSubDevicesEXT
+        clCreateUserEvent clCreateSubBuffer clCreateSubDevices clCreateSubDevicesEXT
         clCreateEventFromGLsyncKHR clCreateEventFromEGLSyncKHR
         clCreateSampler clCreateSamplerWithProperties
         clCreateProgramWithSource clCreateProgramWithBinary clCreateProgramWithIL

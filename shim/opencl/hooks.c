@@ -62,7 +62,7 @@ static cl_int wait_for(cl_event event, cl_event own) {
 
 #define KREX_CL_SUBMIT_HAND(ret, name, object, params, args) HOOK ret name params;
 #define KREX_CL_HEAVY_HAND KREX_CL_SUBMIT_HAND
-#define KREX_CL_TRACK_HAND(...)
+#define KREX_CL_TRACK_HAND KREX_CL_SUBMIT_HAND
 #define KREX_CL_RESOLVE_HAND KREX_CL_SUBMIT_HAND
 #define KREX_CL_NEVER(...)
 #define KREX_CL_PASS(...)
@@ -149,6 +149,13 @@ cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_devic
     return queue;
 }
 
+cl_int clRetainCommandQueue(cl_command_queue queue) {
+    cl_int result = KREX_REAL(queue, clRetainCommandQueue)(queue);
+    if (result == CL_SUCCESS)
+        krex_cl_queue_retained(queue);
+    return result;
+}
+
 cl_int clReleaseCommandQueue(cl_command_queue queue) {
     bool mine = krex_heavy_enter();
     if (queue)
@@ -172,7 +179,7 @@ static const struct hook hooks[] = {
 #define KREX_LIST_SUBMIT_HAND KREX_HOOKED
 #define KREX_LIST_HEAVY KREX_HOOKED
 #define KREX_LIST_HEAVY_HAND KREX_HOOKED
-#define KREX_LIST_TRACK_HAND(name)
+#define KREX_LIST_TRACK_HAND KREX_HOOKED
 #define KREX_LIST_RESOLVE_HAND KREX_HOOKED
 #define KREX_LIST_NEVER(name)
 #define KREX_LIST_PASS(name)
