@@ -35,6 +35,8 @@ class RegionRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     handshake: dict[str, float] | None = None
     siblings: Siblings | None = None
     submissions: int | None = None
+    longest_gate_wait_s: float | None = None
+    work_at_end: bool | None = None
 
 
 SCHEMA = "krex.region"

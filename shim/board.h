@@ -63,11 +63,11 @@ enum krex_block_flag {
     KREX_FLAG_SELF_FENCED = 1u << 0,  /* no membarrier: fences each submission itself */
     KREX_FLAG_UNLISTED = 1u << 1,     /* was handed a submission entry point we do not hook */
     KREX_FLAG_OTHER_DEVICE = 1u << 2, /* has a context on another device as well */
-    KREX_FLAG_BREACH = 1u << 3,       /* submitted past a closed gate */
 };
 
-/* A mark's life. The client moves FREE -> REQUESTED and anything -> LEAVING; the controller moves
- * REQUESTED -> EXCLUSIVE or SHARED, and LEAVING -> FREE. Each by compare-and-swap. */
+/* A mark's life. The client moves FREE -> REQUESTED, anything -> LEAVING, and REQUESTED -> SHARED when
+ * the lease ran out; the controller moves REQUESTED -> EXCLUSIVE or SHARED, and LEAVING -> FREE. Only
+ * leaving is a plain store: nobody else moves a granted mark. */
 enum krex_mark_state {
     KREX_MARK_FREE = 0,
     KREX_MARK_REQUESTED = 1,

@@ -70,9 +70,9 @@ static void fill(char *to, size_t size, const char *text) {
     snprintf(to, size, "%s", text ? text : "");
 }
 
-static bool send_wire(enum krex_wire_type type, uint32_t slot, uint32_t parent, const char *text,
-                      const char *text2, const char *text3) {
-    struct krex_wire m = {.magic = KREX_WIRE_MAGIC, .type = type, .slot = slot, .parent = parent};
+static bool send_wire(enum krex_wire_type type, uint32_t slot, const char *text, const char *text2,
+                      const char *text3) {
+    struct krex_wire m = {.magic = KREX_WIRE_MAGIC, .type = type, .slot = slot};
     m.value = (uint64_t)syscall(SYS_gettid);
     fill(m.text, sizeof m.text, text);
     fill(m.text2, sizeof m.text2, text2);
@@ -82,7 +82,7 @@ static bool send_wire(enum krex_wire_type type, uint32_t slot, uint32_t parent, 
 
 bool krex_client_send(enum krex_wire_type type, uint32_t slot, const char *text,
                       const char *text2) {
-    return connection >= 0 && send_wire(type, slot, 0, text, text2, NULL);
+    return connection >= 0 && send_wire(type, slot, text, text2, NULL);
 }
 
 /* Receives the answer to HELLO; the board's descriptor in *board_fd, or -1. */
@@ -179,7 +179,7 @@ static const char *join_board(const struct krex_wire *welcome, int fd) {
     return NULL;
 }
 
-static const char *hello(const char *device, pid_t parent) {
+static const char *hello(const char *device) {
     static char refusal[128];
     struct krex_wire answer;
     int fd = -1;
@@ -187,8 +187,7 @@ static const char *hello(const char *device, pid_t parent) {
     connection = connect_controller();
     if (connection < 0)
         return "no controller answers (start one with `krex serve`)";
-    if (!send_wire(KREX_WIRE_HELLO, 0, (uint32_t)parent, device, getenv("KREX_COMMAND"),
-                   getenv("KREX_REPORT")) ||
+    if (!send_wire(KREX_WIRE_HELLO, 0, device, getenv("KREX_COMMAND"), getenv("KREX_REPORT")) ||
         !receive_answer(&answer, &fd))
         failure = "the controller did not answer";
     else if (answer.type == KREX_WIRE_WELCOME && fd >= 0)
@@ -205,6 +204,9 @@ static const char *hello(const char *device, pid_t parent) {
     return failure;
 }
 
+/* Another thread may have held the lock when this child was forked. */
+static void unlock_child(void) { pthread_mutex_init(&lock, NULL); }
+
 static void attach_hook(void) { krex_client_ready(""); }
 
 bool krex_client_ready(const char *device) {
@@ -217,10 +219,12 @@ bool krex_client_ready(const char *device) {
         /* In a forked child `connection` is the parent's: closing our copy keeps its EOF meaningful. */
         if (connection >= 0)
             close(connection);
-        const char *failure = hello(device, tried_pid);
+        const char *failure = hello(device);
         tried_pid = me;
         if (failure)
             krex_warn("this process runs unprotected: %s", failure);
+        if (!krex_gate_attach_hook)
+            pthread_atfork(NULL, NULL, unlock_child);
         krex_gate_attach_hook = attach_hook; /* what a forked child starts from */
     }
     pthread_mutex_unlock(&lock);

@@ -53,7 +53,11 @@ EXPORT int krex_region_wait(double timeout_s) {
         return 0;
     if (now != KREX_MARK_REQUESTED)
         return 2;
-    return krex_load_relaxed(&krex_process.board->lease_deadline_ns) < krex_now_ns() ? 2 : 1;
+    if (krex_load_relaxed(&krex_process.board->lease_deadline_ns) >= krex_now_ns())
+        return 1;
+    /* The controller is dead or stuck. Take the request back, so that one that resumes cannot grant
+     * what has begun without it; if it granted just now, look again. */
+    return krex_cas_u32(state, KREX_MARK_REQUESTED, KREX_MARK_SHARED) ? 2 : 1;
 }
 
 EXPORT void krex_region_end(void) {

@@ -25,7 +25,7 @@ struct krex_wire {
     uint32_t magic;
     uint32_t type;
     uint32_t slot;
-    uint32_t parent; /* HELLO of a forked child: the pid it was forked from, else 0 */
+    uint32_t pad;
     uint64_t value;
     char text[128];
     char text2[128];

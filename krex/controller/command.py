@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from krex.controller.device import Device
 
 
+def _drop(_: RegionRecord) -> None:
+    """Nobody listens (any more)."""
+
+
 class Command:
     """What the controller knows of a command. `group` is None when it can't be frozen."""
 
@@ -18,6 +22,14 @@ class Command:
         self.id, self.tenant, self.argv, self.device = id, tenant, argv, device
         self.exclusive = "region"
         self.max_hold_s: float | None = 30.0
+        self.max_wait_s: float | None = None
+        self.run_ended = False
         self.root_pid = 0
         self.group: Group | None = None
-        self.report: Callable[[RegionRecord], None] = lambda record: None  # noqa: ARG005
+        self.opened: Callable[[RegionRecord], None] = _drop
+        self.report: Callable[[RegionRecord], None] = _drop
+
+    def mute(self) -> None:
+        """Its `krex run` is gone."""
+        self.report = self.opened = _drop
+        self.run_ended = True

@@ -2,6 +2,7 @@
 """One device: its processes, the queue of marks, and the hold that serves the first of them."""
 
 import asyncio
+import contextlib
 import itertools
 import os
 import time
@@ -30,7 +31,6 @@ class Process:
 
     def __init__(self, pid: int, block: int, command: "Command", device: "Device") -> None:
         self.pid, self.block, self.command, self.device = pid, block, command, device
-        self.notes: list[str] = []
         self.regions = 0
         self.send_record: Callable[[RegionRecord], None] = command.report
 
@@ -109,6 +109,9 @@ class Device:
         self.holding: list[Mark] = []
         self.holder_pid = 0
         self.hold_id = ""
+        self.unregistered = 0
+        self._granted = False
+        self._unsent: list[Mark] = []
         self._epoch = 0
         self._frozen: list[Command] = []
         self._changed = asyncio.Event()
@@ -117,15 +120,24 @@ class Device:
     # Requests, from the server.
 
     def enter(self, mark: Mark) -> None:
-        """A mark asks for the device; a holder's process shares the hold it has."""
+        """A mark asks for the device; a holder's process shares the hold it has, or will have."""
+        mark.process.command.opened(mark.record)
         if self.holding and descends(mark.process.pid, self.holder_pid):
-            first = self.holding[0]
-            mark.record.exclusive, mark.record.hold_id = first.record.exclusive, self.hold_id
             self.holding.append(mark)
-            self._answer(mark)
+            if self._granted:
+                self._answer(mark, self.holding[0].record)
         else:
             self.queue.append(mark)
+            limit_s = mark.process.command.max_wait_s
+            if limit_s is not None:
+                asyncio.get_running_loop().call_later(limit_s, self._waited_enough, mark)
         self._changed.set()
+
+    def _waited_enough(self, mark: Mark) -> None:
+        if mark in self.queue:
+            self.queue.remove(mark)
+            mark.record.reasons.append("max_wait_exceeded")
+            self._answer(mark, mark.record)
 
     def leave(self, mark: Mark, reason: str | None = None) -> None:
         """A mark ends, by itself, by its process's death or by its limit."""
@@ -136,11 +148,13 @@ class Device:
             self.queue.remove(mark)
             reason = reason or "left_while_waiting"
         if reason:
-            mark.record.exclusive = False
-            mark.record.reasons.append(reason)
+            self._not_exclusive(mark, reason)
+        self._close_record(mark)
         if mark in self.holding:
             self.holding.remove(mark)
-        self._finish(mark)
+            self._unsent.append(mark)  # the hold's end says whether work was left
+        else:
+            mark.process.send_record(mark.record)
         self._changed.set()
 
     def joined(self, process: Process) -> None:
@@ -148,6 +162,18 @@ class Device:
         self.processes[process.block] = process
         if self.holding and descends(process.pid, self.holder_pid):
             lib.krex_block_pass(self.board.c, process.block, self._epoch)
+        elif self._runs_loose(process.command):
+            self._spoil("sibling_not_frozen")
+
+    def busy_with(self, command: "Command") -> bool:
+        """Whether processes or records of this command are still on their way."""
+        marks = (m.process for m in self.holding + self.queue + self._unsent)
+        return any(p.command is command for p in (*self.processes.values(), *marks))
+
+    def refused(self) -> None:
+        """A process uses the device without a block: no region beside it is certain."""
+        self.unregistered += 1
+        self._spoil("unregistered_process")
 
     def gone(self, process: Process) -> None:
         """A process died: its marks end, its block is free."""
@@ -156,6 +182,31 @@ class Device:
             self.leave(mark, "process_died")
         lib.krex_block_free(self.board.c, process.block)
 
+    def admitted(self, command: "Command") -> None:
+        """A newcomer during a region is born frozen."""
+        if not (self.holding and self._granted):
+            return
+        if command.group:
+            command.group.freeze()
+            self._frozen.append(command)
+        elif self._runs_loose(command):
+            self._spoil("sibling_not_frozen")
+
+    def _runs_loose(self, command: "Command") -> bool:
+        """Whether it would run during a region. On a CPU the cores are the device."""
+        if command.device is not self or command.group or not self.key.startswith("cpu:"):
+            return False
+        return not self.holding or command is not self.holding[0].process.command
+
+    def _spoil(self, reason: str) -> None:
+        for mark in self.holding:
+            self._not_exclusive(mark, reason)
+
+    def _not_exclusive(self, mark: Mark, reason: str) -> None:
+        mark.record.exclusive = False
+        if reason not in mark.record.reasons:
+            mark.record.reasons.append(reason)
+
     # The hold.
 
     async def _serve(self) -> None:
@@ -163,18 +214,19 @@ class Device:
             await self._changed.wait()
             self._changed.clear()
             while self.queue:
-                mark = self.queue.pop(0)
+                self.holding = [self.queue.pop(0)]
                 try:
-                    await self._hold(mark)
-                except Exception as failure:  # the device must not stay shut, whatever happened  # noqa: BLE001
+                    await self._hold(self.holding[0])
+                except Exception as failure:  # noqa: BLE001 - the device must not stay shut
+                    for mark in list(self.holding):
+                        self._not_exclusive(mark, f"controller_error: {failure!r}")
+                        self._answer(mark, mark.record)
                     self._undo()
-                    self.leave(mark, f"controller_error: {failure!r}")
+                self._end_hold()
 
     async def _hold(self, mark: Mark) -> None:
-        self.holding = [mark]
         self.holder_pid = mark.process.pid
-        self.hold_id = mark.record.hold_id = f"h-{os.getpid()}-{next(_ids)}"
-        limit_s = mark.process.command.max_hold_s
+        self.hold_id = f"h-{os.getpid()}-{next(_ids)}"
         try:
             if mark.process.command.exclusive == "none":
                 raise Abort("exclusive_none")
@@ -182,13 +234,16 @@ class Device:
             mark.record.exclusive = True
         except Abort as failure:
             self._undo()
-            mark.record.reasons.append(str(failure))
-        if mark in self.holding:
-            self._answer(mark)
-        if not mark.record.exclusive:
-            self.holding, self.holder_pid = [], 0
-            return
-        deadline = None if limit_s is None else mark.granted + limit_s
+            self._not_exclusive(mark, str(failure))
+        self._granted = True
+        for waiting in list(self.holding):
+            self._answer(waiting, mark.record)
+        if mark.record.exclusive:
+            await self._until_left(mark.process.command.max_hold_s)
+            await self._release()
+
+    async def _until_left(self, limit_s: float | None) -> None:
+        deadline = None if limit_s is None else time.monotonic() + limit_s
         while self.holding:
             self._changed.clear()
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -197,9 +252,11 @@ class Device:
             except TimeoutError:
                 for late in list(self.holding):
                     self.leave(late, "max_hold_exceeded")
-        await self._release()
-        if self.queue:
-            self._changed.set()
+
+    def _end_hold(self) -> None:
+        for mark in self._unsent:
+            mark.process.send_record(mark.record)
+        self._unsent, self.holding, self._granted, self.holder_pid = [], [], False, 0
 
     def _holders(self) -> list[Process]:
         return [p for p in self.processes.values() if descends(p.pid, self.holder_pid)]
@@ -257,24 +314,23 @@ class Device:
         step("freeze_s")
         if self.board.epoch() != self._epoch:
             raise Abort("lease_lost")
-        loose = {p.command.id for p in siblings if p.command.group is None}
-        loose.discard(mark.process.command.id)
         mark.record.handshake = steps
         mark.record.siblings = Siblings(
             processes=len(siblings),
             clean=len(siblings) - len(dirty),
             drained=len(dirty),
             commands_frozen=len(self._frozen),
-            processes_not_frozen=sum(p.command.id in loose for p in siblings),
+            processes_not_frozen=sum(p.command.group is None for p in siblings),
         )
-        if mark not in self.holding:
+        if mark.ended:
             raise Abort("left_while_waiting")
-        # On a CPU the cores are the device: a sibling that runs is on it.
-        if loose and self.key.startswith("cpu:"):
+        if any(self._runs_loose(c) for c in self.commands.values()):
             raise Abort("sibling_not_frozen")
         self._check_notes(mark)
 
     def _check_notes(self, mark: Mark) -> None:
+        if self.unregistered:
+            raise Abort("unregistered_process")
         for p in self.processes.values():
             if lib.krex_block_flags(self.board.c, p.block) & lib.KREX_FLAG_UNLISTED:
                 raise Abort("unlisted_submission")
@@ -294,13 +350,6 @@ class Device:
             FREEZE_DEADLINE_S,
             "freeze_incomplete",
         )
-
-    def admitted(self, command: "Command") -> None:
-        """A newcomer during a region is born frozen."""
-        holds = bool(self.holding) and bool(self._frozen or self.board.epoch() & 1)
-        if holds and command.group and command is not self.holding[0].process.command:
-            command.group.freeze()
-            self._frozen.append(command)
 
     async def _release(self) -> None:
         """The pass goes first, so that what drains is all there is."""
@@ -324,15 +373,20 @@ class Device:
                 LEAVE_DRAIN_DEADLINE_S,
                 "work_at_end",
             )
+            left_work = False
         except Abort:
-            pass  # the holder stays dirty: the next handshake drains it as a sibling
+            left_work = True  # the holder stays dirty: the next handshake drains it as a sibling
+        for mark in self._unsent:
+            mark.record.work_at_end = left_work
         self._undo()
 
     def _undo(self) -> None:
         """Thaw and reopen, from whatever step was reached. Never fails half-way."""
         for command in self._frozen:
             if command.group:
-                command.group.thaw()
+                # A group that somebody removed has nothing left to thaw; the others do.
+                with contextlib.suppress(OSError):
+                    command.group.thaw()
         self._frozen = []
         for p in self.processes.values():
             lib.krex_block_pass(self.board.c, p.block, 0)
@@ -341,30 +395,37 @@ class Device:
             self.board.swap(which, self._epoch)
         self._epoch = 0
 
-    def _answer(self, mark: Mark) -> None:
+    def _answer(self, mark: Mark, like: RegionRecord) -> None:
+        """Let the mark's thread go on, with the verdict and the handshake of `like`."""
+        if mark.ended or mark.granted:
+            return
+        block = mark.process.block
         mark.granted = time.monotonic()
         mark.record.wait_s = mark.granted - mark.requested
-        mark.submissions = lib.krex_block_submissions(self.board.c, mark.process.block)
-        state = lib.KREX_MARK_EXCLUSIVE if mark.record.exclusive else lib.KREX_MARK_SHARED
-        lib.krex_mark_move(
-            self.board.c, mark.process.block, mark.slot, lib.KREX_MARK_REQUESTED, state
-        )
-
-    def _finish(self, mark: Mark) -> None:
-        board, p = self.board.c, mark.process
-        if mark.granted:
-            mark.record.hold_s = time.monotonic() - mark.granted
-            mark.record.submissions = lib.krex_block_submissions(board, p.block) - mark.submissions
-        else:
-            mark.record.wait_s = time.monotonic() - mark.requested
+        mark.submissions = lib.krex_block_submissions(self.board.c, block)
+        if like is not mark.record:
+            mark.record.exclusive, mark.record.reasons = like.exclusive, list(like.reasons)
+            mark.record.handshake, mark.record.siblings = like.handshake, like.siblings
         if mark.record.exclusive:
+            mark.record.hold_id = self.hold_id
+        state = lib.KREX_MARK_EXCLUSIVE if mark.record.exclusive else lib.KREX_MARK_SHARED
+        if not lib.krex_mark_move(self.board.c, block, mark.slot, lib.KREX_MARK_REQUESTED, state):
+            self._not_exclusive(mark, "began_without_grant")  # our lease had run out, or it left
+
+    def _close_record(self, mark: Mark) -> None:
+        """Complete the record but for work_at_end, and free the mark's word."""
+        board, block, record = self.board.c, mark.process.block, mark.record
+        if mark.granted:
+            record.hold_s = time.monotonic() - mark.granted
+            record.submissions = lib.krex_block_submissions(board, block) - mark.submissions
+        else:
+            record.wait_s = time.monotonic() - mark.requested
+        record.longest_gate_wait_s = lib.krex_block_longest_wait_ns(board, block) * 1e-9
+        if record.exclusive and self.board.epoch() != self._epoch:
+            self._not_exclusive(mark, "lease_lost")
+        if record.exclusive:
             try:
                 self._check_notes(mark)
             except Abort as failure:
-                mark.record.exclusive = False
-                mark.record.reasons.append(str(failure))
-            if self.board.epoch() != self._epoch:
-                mark.record.exclusive = False
-                mark.record.reasons.append("lease_lost")
-        lib.krex_mark_move(board, p.block, mark.slot, lib.KREX_MARK_LEAVING, lib.KREX_MARK_FREE)
-        p.send_record(mark.record)
+                self._not_exclusive(mark, str(failure))
+        lib.krex_mark_move(board, block, mark.slot, lib.KREX_MARK_LEAVING, lib.KREX_MARK_FREE)

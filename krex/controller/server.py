@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import itertools
 import json
+import math
 import os
 import re
 import signal
@@ -18,13 +19,14 @@ from typing import Any
 import msgspec
 
 from krex.controller.command import Command
-from krex.controller.device import Device, Mark, Process, descends
+from krex.controller.device import Abort, Device, Mark, Process, descends, until
 from krex.native import ffi, lib
 from krex.protect.freezer import Group, find_base
 from krex.record import RegionRecord
 
 LEASE_S = 1.0
 BEAT_S = 0.25
+BYE_S = 0.5
 DEFAULT_DEVICE = "cpu:0"
 _ids = itertools.count(1)
 
@@ -39,6 +41,7 @@ class Connection:
         self.process: Process | None = None
         self.command: Command | None = None
         self.marks: dict[int, Mark] = {}
+        self._farewell: asyncio.Task[None] | None = None
         self.pidfd = -1
         server.loop.add_reader(sock, self.readable)
 
@@ -63,8 +66,8 @@ class Connection:
         self.sock.close()
         self.server.connections.discard(self)
         if self.command:
-            self.command.report = lambda record: None  # noqa: ARG005
-            self.server.ended(self.command)
+            self.command.mute()
+            self.server.sweep()
         # A process is gone when its pidfd says so: a forked child may hold its socket open.
 
     def send(self, message: dict[str, Any], fd: int = -1) -> None:
@@ -89,23 +92,23 @@ class Connection:
         elif op == "started" and self.command:
             self.command.root_pid = int(message["pid"])
         elif op == "ended" and self.command:
-            self.server.loop.create_task(self._bye())
+            self._farewell = self.server.loop.create_task(self._bye())
 
     async def _bye(self) -> None:
-        """Say bye when the command's processes are seen to have ended, within half a second."""
-        deadline = time.monotonic() + 0.5
-        while time.monotonic() < deadline and any(  # noqa: ASYNC110
-            p.command is self.command
-            for d in self.server.devices.values()
-            for p in d.processes.values()
-        ):
-            await asyncio.sleep(0.002)
+        """Say bye when the command's last record was sent, within half a second."""
+        if (command := self.command) is not None:
+            with contextlib.suppress(Abort):
+                await until(lambda: not command.device.busy_with(command), BYE_S, "")
         self.send({"op": "bye"})
 
     def _run(self, message: dict[str, Any]) -> None:
         key = message.get("device") or DEFAULT_DEVICE
         if not re.fullmatch(r"(pci|mig|cpu|sim):[\w:.-]{1,48}", key):
             text = f"{key!r} is not a device: say pci:<address>, mig:<uuid> or cpu:0"
+            self.send({"op": "error", "message": text})
+            return
+        if message.get("exclusive") == "command" or message.get("region") == "whole":
+            text = "--exclusive command and KREX_REGION=whole are not there yet: mark a region"
             self.send({"op": "error", "message": text})
             return
         device = self.server.device(key)
@@ -117,6 +120,8 @@ class Connection:
         )
         command.exclusive = message.get("exclusive", "region")
         command.max_hold_s = message.get("max_hold_s")
+        command.max_wait_s = message.get("max_wait_s")
+        command.opened = lambda record: self.send({"op": "region_open", "record": record})
         command.report = lambda record: self.send({"op": "region", "record": record})
         lacking = []
         try:
@@ -143,16 +148,14 @@ class Connection:
             return
         text = ffi.string(m.text).decode(errors="replace")
         if m.type == lib.KREX_WIRE_HELLO:
-            self._hello(text, ffi.string(m.text2).decode(), ffi.string(m.text3).decode())
+            self._hello(text, *(os.fsdecode(ffi.string(t)) for t in (m.text2, m.text3)))
         elif self.process is None:
             return
-        elif m.type == lib.KREX_WIRE_ENTER:
+        elif m.type == lib.KREX_WIRE_ENTER and m.slot < lib.KREX_MARKS:
             mark = self.marks[m.slot] = Mark(self.process, m.slot, text)
             self.process.device.enter(mark)
-        elif m.type == lib.KREX_WIRE_LEAVE:
+        elif m.type == lib.KREX_WIRE_LEAVE and m.slot < lib.KREX_MARKS:
             self._leave(m.slot)
-        elif m.type == lib.KREX_WIRE_NOTE:
-            self.process.notes.append(f"{text}: {ffi.string(m.text2).decode(errors='replace')}")
 
     def _leave(self, slot: int) -> None:
         assert self.process
@@ -174,7 +177,9 @@ class Connection:
         answer = ffi.new("struct krex_wire *", {"magic": lib.KREX_WIRE_MAGIC})
         if block < 0:
             answer.type, answer.text = lib.KREX_WIRE_REFUSED, b"the device's board is full"
-            self.sock.send(bytes(ffi.buffer(answer)))
+            with contextlib.suppress(OSError):
+                self.sock.send(bytes(ffi.buffer(answer)))
+            device.refused()
             return
         self.process = Process(self.pid, block, command, device)
         if report:
@@ -216,7 +221,6 @@ class Server:
         self.devices: dict[str, Device] = {}
         self.commands: dict[str, Command] = {}
         self.connections: set[Connection] = set()
-        self.leftover: list[Group] = []
         self.started = time.time()
         self.base = find_base()
 
@@ -245,11 +249,11 @@ class Server:
         loose = (c for c in self.commands.values() if c.id.startswith("p-"))
         return next((c for c in loose if descends(pid, c.root_pid)), None)
 
-    def ended(self, command: Command) -> None:
-        """Its `krex run` ended: the group goes when its last process does."""
-        self.commands.pop(command.id, None)
-        if command.group and not command.group.remove():
-            self.leftover.append(command.group)
+    def sweep(self) -> None:
+        """Forget commands of which nothing is left: a `krex run` may end before its children do."""
+        for command in [c for c in self.commands.values() if c.run_ended]:
+            if command.group is None or command.group.remove():
+                del self.commands[command.id]
 
     def status(self) -> dict[str, Any]:
         """The object of `krex status --json`."""
@@ -329,15 +333,17 @@ class Server:
             while True:
                 for device in self.devices.values():
                     device.board.lease(LEASE_S)
-                self.leftover = [g for g in self.leftover if not g.remove()]
+                self.sweep()
                 if self.connections or self.commands:
                     idle_since = time.monotonic()
-                elif self.idle_exit_s is not None:  # noqa: SIM102
-                    if time.monotonic() - idle_since > self.idle_exit_s:
-                        return
+                elif time.monotonic() - idle_since > (self.idle_exit_s or math.inf):
+                    return
                 await asyncio.sleep(BEAT_S)
         finally:
-            groups = [c.group for c in self.commands.values() if c.group] + self.leftover
+            groups = [c.group for c in self.commands.values() if c.group]
+            for group in groups:
+                with contextlib.suppress(OSError):
+                    group.thaw()
             for _ in range(20):  # a command that is just ending empties its group in a moment
                 groups = [g for g in groups if not g.remove()]
                 if groups:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cgroup v2 groups, one a command, and their freeze files."""
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -63,18 +64,15 @@ class Group:
         return self._event(b"populated 0")
 
     def remove(self) -> bool:
-        """Thaw and remove; False if processes are left (they then run on, unfrozen).
+        """Remove the group if no process is left in it; else leave it as it is, frozen or not.
 
         A handshake may still hold this object: removed, it counts as frozen and does nothing.
         """
-        if self.removed:
-            return True
-        self.thaw()
-        try:
-            self.path.rmdir()
-        except OSError:
-            return False
-        self.removed = True
-        os.close(self._freeze)
-        os.close(self._events)
-        return True
+        if not self.removed and self.is_empty():
+            with contextlib.suppress(OSError):
+                self.path.rmdir()
+            self.removed = not self.path.exists()
+            if self.removed:
+                os.close(self._freeze)
+                os.close(self._events)
+        return self.removed

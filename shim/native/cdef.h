@@ -10,7 +10,6 @@ enum krex_block_flag {
     KREX_FLAG_SELF_FENCED,
     KREX_FLAG_UNLISTED,
     KREX_FLAG_OTHER_DEVICE,
-    KREX_FLAG_BREACH,
     ...
 };
 enum krex_mark_state {
@@ -34,7 +33,6 @@ struct krex_wire {
     uint32_t magic;
     uint32_t type;
     uint32_t slot;
-    uint32_t parent;
     uint64_t value;
     char text[128];
     char text2[128];

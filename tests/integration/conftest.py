@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,11 @@ class Krex:
         """Read a report."""
         return [json.loads(line) for line in (self.folder / name).read_text().splitlines()]
 
+    def status(self) -> dict:
+        """What `krex status --json` prints."""
+        words = [sys.executable, "-m", "krex.cli", "status", "--json"]
+        return json.loads(subprocess.run(words, env=self.env, stdout=-1, check=True).stdout)
+
     def close(self) -> None:
         """End what this test started."""
         for child in [*self.started, self.serve]:
@@ -54,8 +60,11 @@ def krex(tmp_path: Path) -> Iterator[Krex]:
     tmp_path.chmod(0o700)
     runner = Krex(tmp_path)
     try:
+        deadline = time.monotonic() + 20
         while not (tmp_path / "control.sock").exists():
             assert runner.serve.poll() is None
+            assert time.monotonic() < deadline, "the controller does not come up"
+            time.sleep(0.01)
         yield runner
     finally:
         runner.close()
