@@ -122,9 +122,6 @@ regen-check: build ## Fail if a generated file is not what its generator writes
 	@$(BIN)/python shim/opencl/gen_api.py --check
 	@$(BIN)/python -m krex.schemas --check
 
-bench: build ## Say what a submission costs, in nanoseconds
-	@$(BIN)/krex eval overhead
-
 wheel: $(VENV)/.cpu ## Build a wheel into dist/
 	@rm -rf build/lib.* build/bdist.*
 	@$(PIP) wheel --no-deps --wheel-dir dist .
@@ -138,4 +135,4 @@ clean: ## Remove what was built; .venv stays
 distclean: clean ## Remove .venv too
 	@rm -rf $(VENV)
 
-.PHONY: help demo test build check check-library lint format regen regen-check bench wheel clean distclean
+.PHONY: help demo test build check check-library lint format regen regen-check wheel clean distclean

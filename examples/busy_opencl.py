@@ -14,7 +14,8 @@ if __name__ == "__main__":
     context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
     queue = cl.CommandQueue(context)
     kernel = cl.Kernel(cl.Program(context, SOURCE).build(), "busy")
-    kernel.set_args(cl.Buffer(context, cl.mem_flags.READ_WRITE, 4096))
+    data = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4096)  # a kernel does not keep its arguments
+    kernel.set_args(data)
     print("ready", flush=True)
     while True:
         for _ in range(20):

@@ -13,8 +13,6 @@ COMMANDS = {
     "run": ("krex.cli.run", "Run a command; its timed regions get the device alone."),
     "serve": ("krex.cli.serve", "Run the controller in the foreground."),
     "status": ("krex.cli.status", "Show devices, regions and commands."),
-    "doctor": ("krex.cli.doctor", "Check what this machine offers and how to get the rest."),
-    "eval": ("krex.cli.eval", "Measure KREX itself."),
     "lib-path": ("krex.cli.lib_path", "Print the path of the preload library."),
 }
 

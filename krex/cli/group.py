@@ -48,7 +48,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 @click.group(
     cls=LazyGroup,
     context_settings=CONTEXT,
-    epilog="Start with: krex run -- python bench.py. If something is odd: krex doctor.",
+    epilog="Start with: krex run -- python bench.py.",
 )
 @click.option(
     "--version",

@@ -49,7 +49,7 @@ def ask(socket: str) -> dict[str, Any] | None:
         return None
     except OSError as error:
         raise ControllerError(
-            f"cannot connect to {socket}: {error.strerror or error}", "run `krex doctor`"
+            f"cannot connect to {socket}: {error.strerror or error}", "run `krex serve` to see why"
         ) from None
     try:
         channel.send({"op": "status"})
@@ -59,7 +59,7 @@ def ask(socket: str) -> dict[str, Any] | None:
     status = message.get("status") if message else None
     if not isinstance(status, dict):
         text = message.get("message", "not a status") if message else "nothing"
-        raise ControllerError(f"the controller answers: {text}", "run `krex doctor`")
+        raise ControllerError(f"the controller answers: {text}", "run `krex serve` to see why")
     return status
 
 

@@ -38,7 +38,7 @@ def connect_or_start(path: str) -> Channel:
     except OSError as error:
         raise ControllerError(
             f"cannot connect to the controller at {path}: {error.strerror or error}",
-            "run `krex doctor`",
+            "run `krex serve` to see why",
         ) from None
     paths.prepare_socket_dir(path)
     return _wait(path, _start(path))

@@ -14,7 +14,7 @@ PROTOCOL = 1
 
 _LARGEST_MESSAGE = 1 << 20
 _PATIENCE = struct.pack("@ll", 5, 0)  # a timeval: 5 s
-_HINT = "run `krex doctor`"
+_HINT = "run `krex serve` to see why"
 
 Message = dict[str, object]
 

@@ -60,9 +60,8 @@ OPTIONS = (
         "exclusive",
         "choice",
         ("--exclusive",),
-        "What gets the device alone. 'region': each timed region, while it runs. 'command': the "
-        "whole command; it waits until no other runs there, and nothing is frozen for it. "
-        "'none': nothing; it shares the device and its records say so.",
+        "What gets the device alone. 'region': each timed region, while it runs. 'none': nothing; "
+        "it shares the device and its records say so. 'command' (all of it): not there yet.",
         choices=("region", "command", "none"),
         default="region",
     ),

@@ -189,7 +189,7 @@ def _ask(socket: str, options: RunOptions, messages: Messages) -> Admission:
             channel.close()
     except ControllerError as error:
         raise Unprotected(str(error)) from None
-    raise Unprotected(f"the controller at {socket} hangs up; run `krex doctor`")
+    raise Unprotected(f"the controller at {socket} hangs up; run `krex serve` to see why")
 
 
 def _request(options: RunOptions) -> Message:

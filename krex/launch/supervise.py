@@ -129,7 +129,7 @@ class Supervisor:
             reason = os.strerror(child.no_cgroup_errno)
             self._messages.warn(
                 f"the command is not in a cgroup of its own ({reason}) and cannot be frozen; "
-                "run `krex doctor`"
+                "run `krex serve` to see why"
             )
 
     # -- the controller

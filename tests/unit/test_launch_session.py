@@ -863,7 +863,7 @@ def test_status_without_a_controller_is_1(krex: Runner) -> None:
 def test_help_lists_the_commands_and_imports_none(krex: Runner) -> None:
     result = cli(krex, "--help")
     assert result.returncode == 0
-    for name in ("run", "serve", "status", "doctor", "eval", "lib-path"):
+    for name in ("run", "serve", "status", "lib-path"):
         assert f"\n  {name} " in result.stdout
     script = (
         "import sys; from krex.cli.group import group; group(['--help'], standalone_mode=False);"
