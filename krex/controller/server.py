@@ -21,7 +21,7 @@ import msgspec
 from krex.controller.command import Command
 from krex.controller.device import Abort, Device, Mark, Process, descends, until
 from krex.native import ffi, lib
-from krex.protect.freezer import Group, find_base
+from krex.protect.freezer import Group, find_base, recover
 from krex.record import RegionRecord
 
 LEASE_S = 1.0
@@ -223,6 +223,8 @@ class Server:
         self.connections: set[Connection] = set()
         self.started = time.time()
         self.base = find_base()
+        if self.base:
+            recover(self.base)
 
     def device(self, key: str) -> Device:
         """The device of that key; its board is made at first use."""

@@ -48,6 +48,7 @@ class Guard:
     def __init__(self, cgroup: str | None) -> None:
         """Open the freeze file; without a cgroup, or without the right to, there is no guard."""
         self._fd = -1
+        self._cgroup = cgroup
         self._lease: LeaseLike | None = None
         self._expired = False
         if cgroup is None:
@@ -83,3 +84,11 @@ class Guard:
         except OSError:
             return False  # the cgroup is gone, and so is everything that was in it
         return True
+
+    def remove(self) -> None:
+        """Remove the cgroup, if it is empty: for when its owner, the controller, is gone."""
+        if self._cgroup is not None:
+            try:
+                os.rmdir(self._cgroup)
+            except OSError:
+                pass  # processes are left in it: the next controller removes it after them

@@ -204,6 +204,8 @@ class Supervisor:
             self._turn(left)
         if self._channel is not None:
             self._lost()
+        if self._regions.unknown:
+            self._guard.remove()
 
     def _verdict(self, status: int) -> int:
         regions = self._regions

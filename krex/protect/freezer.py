@@ -26,6 +26,21 @@ def find_base() -> Path | None:
     return None
 
 
+def recover(base: Path) -> None:
+    """Thaw the groups of controllers that died, and remove those that are empty.
+
+    A group's name carries its controller's pid. A pid that somebody else has by now keeps its group
+    for another time, unless it is this process: what is there before we start isn't ours.
+    """
+    for path in base.glob("krex-c-*-*"):
+        pid = path.name.split("-")[2]
+        if Path("/proc", pid).exists() and pid != str(os.getpid()):
+            continue
+        with contextlib.suppress(OSError):
+            (path / "cgroup.freeze").write_text("0")
+            path.rmdir()
+
+
 class Group:
     """One command's group: made here, frozen and thawed here, removed when it is empty."""
 

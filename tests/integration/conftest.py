@@ -21,9 +21,20 @@ class Krex:
         self.folder = folder
         self.env = os.environ | {"KREX_SOCKET": str(folder / "control.sock")}
         self.started: list[subprocess.Popen[str]] = []
+        self.start_controller()
+
+    def start_controller(self) -> None:
+        """Start it, and wait until it serves."""
+        path = self.folder / "control.sock"
+        path.unlink(missing_ok=True)
         self.serve = subprocess.Popen(
             [sys.executable, "-m", "krex.cli", "serve"], env=self.env, stdin=subprocess.DEVNULL
         )
+        deadline = time.monotonic() + 20
+        while not path.exists():
+            assert self.serve.poll() is None
+            assert time.monotonic() < deadline, "the controller does not come up"
+            time.sleep(0.01)
 
     def popen(self, *words: str, **env: str) -> subprocess.Popen[str]:
         """Start a command with its stdout captured."""
@@ -60,11 +71,6 @@ def krex(tmp_path: Path) -> Iterator[Krex]:
     tmp_path.chmod(0o700)
     runner = Krex(tmp_path)
     try:
-        deadline = time.monotonic() + 20
-        while not (tmp_path / "control.sock").exists():
-            assert runner.serve.poll() is None
-            assert time.monotonic() < deadline, "the controller does not come up"
-            time.sleep(0.01)
         yield runner
     finally:
         runner.close()

@@ -65,3 +65,26 @@ def test_what_is_not_there_is_refused_not_ignored(krex, options):
     run = [sys.executable, "-m", "krex.cli", "run", *options, "--", "true"]
     child = krex.popen(*run, KREX_REGION="auto" if options else "whole")
     assert child.wait(30) == 125
+
+
+def test_the_next_controller_thaws_what_a_dead_one_left(krex):
+    run = [sys.executable, "-m", "krex.cli", "run", "--"]
+    sibling = krex.popen(*run, "sh", "-c", "echo up; sleep 1; exit 7")
+    assert sibling.stdout.readline() == "up\n"
+    holder = krex.program(regions=1, how="hang")
+    assert holder.stdout.readline() == "inside\n"
+    [left] = [c for c in krex.status()["commands"] if c["frozen"]]
+    # WHEN the controller and the frozen command's krex run die together
+    krex.serve.kill()
+    sibling.kill()
+    krex.serve.wait()
+    krex.start_controller()
+    # THEN the command runs on and ends
+    events = Path(left["cgroup"], "cgroup.events")
+    deadline = time.monotonic() + 10
+    while events.exists() and "populated 1" in events.read_text():
+        assert time.monotonic() < deadline, "it stayed frozen"
+        time.sleep(0.05)
+    assert holder.wait(30) == 0
+    if events.exists():
+        events.parent.rmdir()

@@ -112,7 +112,7 @@ def test_our_own_exit_statuses(krex: Krex) -> None:
     assert krex("run", "--gpux", "0", "true").returncode == 2
 
 
-@pytest.mark.parametrize("exclusive", ["region", "command", "none"])
+@pytest.mark.parametrize("exclusive", ["region", "none"])
 def test_stdout_is_the_commands_alone(krex: Krex, exclusive: str) -> None:
     result = krex("run", "-v", "--exclusive", exclusive, "--", "echo", "a  b")
     assert (result.returncode, result.stdout) == (0, "a  b\n")
@@ -184,6 +184,7 @@ def test_a_killed_controller_does_not_take_the_command_along(krex: Krex) -> None
     os.kill(pid, signal.SIGKILL)
     _, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 5 and "controller is gone" in err
+    assert list(Path("/sys/fs/cgroup").rglob(f"krex-c-{pid}-*")) == []
     assert krex("run", "--", "true").returncode == 0
     assert krex.controller_pid() != pid
 
