@@ -6,12 +6,7 @@
 struct krex_board {
     ...;
 };
-enum krex_block_flag {
-    KREX_FLAG_SELF_FENCED,
-    KREX_FLAG_UNLISTED,
-    KREX_FLAG_OTHER_DEVICE,
-    ...
-};
+enum krex_block_flag { KREX_FLAG_SELF_FENCED, KREX_FLAG_UNLISTED, KREX_FLAG_OTHER_DEVICE, ... };
 enum krex_mark_state {
     KREX_MARK_FREE,
     KREX_MARK_REQUESTED,
