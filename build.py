@@ -52,6 +52,8 @@ LINK = (
     "-shared",
     "-Wl,-soname,libkrex.so",
     f"-Wl,--version-script={SHIM / 'libkrex.map'}",
+    # A program may define a function that we hook: what we hand out is still ours.
+    "-Wl,-Bsymbolic",
     "-Wl,-z,defs",
     "-Wl,-z,now",
     "-Wl,-z,relro",

@@ -17,7 +17,8 @@
 
 #define KREX_PIN(name) __asm__(".symver " #name "," #name "@" KREX_OLDEST)
 KREX_PIN(dlopen);
-KREX_PIN(dlsym);
+KREX_PIN(dladdr);
+KREX_PIN(dlerror);
 KREX_PIN(pthread_once);
 KREX_PIN(pthread_key_create);
 KREX_PIN(pthread_setspecific);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * From api.def: a function type and a dispatch index for each entry, and how the real function is
- * found: through the object, whose first word is its driver's dispatch table, so that it does not
- * matter which of several loaders the program uses; without an object, through a loaded loader.
+ * found. If one ICD loader is loaded, through it, because it may have layers of the user's. If there
+ * are several, through the object, whose first word is its driver's dispatch table, so that it does
+ * not matter which of them made it; without an object, through the first one.
  */
 #ifndef KREX_OPENCL_API_H
 #define KREX_OPENCL_API_H
 
 #include <stdbool.h>
 
+#include "../atomic.h"
+#include "../vendor.h"
 #include "types.h"
 
 #define KREX_CL_API(kind, ret, name, index, object, params, args)                                  \
@@ -22,12 +25,17 @@ enum {
 #undef KREX_CL_API
 };
 
-/* An exported function of a loaded ICD loader, by name; NULL: none is loaded that has it. */
-void *krex_cl_from_loader(const char *name);
+/* By dispatch index: the functions of the only loader; NULL: there are several, or none has it. */
+#define KREX_CL_DISPATCH_SIZE 160
+extern void *krex_cl_route[KREX_CL_DISPATCH_SIZE];
+void krex_cl_choose_route(void);
 
 static inline void *krex_cl_find(const void *object, int index, const char *name) {
+    void *route = index < 0 ? NULL : krex_load_relaxed(&krex_cl_route[index]);
+    if (__builtin_expect(route != NULL, 1))
+        return route;
     if (!object)
-        return krex_cl_from_loader(name);
+        return krex_vendor_find(name);
     return ((const struct krex_cl_object *)object)->dispatch[index];
 }
 

@@ -6,6 +6,7 @@
 
 #include "../client.h"
 #include "../gate.h"
+#include "../vendor.h"
 #include "api.h"
 
 #define HOOK __attribute__((visibility("default")))
@@ -95,6 +96,7 @@ cl_context clCreateContext(const cl_context_properties *properties, cl_uint num_
                            const cl_device_id *devices, krex_cl_context_notify pfn_notify,
                            void *user_data, cl_int *errcode_ret) {
     cl_device_id first = num_devices && devices ? devices[0] : NULL;
+    krex_cl_choose_route();
     for (cl_uint i = 0; first && i < num_devices; i++)
         krex_cl_context_on(devices[i]);
     bool mine = krex_heavy_enter();
@@ -110,6 +112,7 @@ cl_context clCreateContextFromType(const cl_context_properties *properties,
                                    void *user_data, cl_int *errcode_ret) {
     cl_device_id devices[16] = {0};
     size_t size = 0;
+    krex_cl_choose_route();
     cl_context result = KREX_REAL(NULL, clCreateContextFromType)(
         properties, device_type, pfn_notify, user_data, errcode_ret);
     if (result && KREX_REAL(result, clGetContextInfo)(result, CL_CONTEXT_DEVICES, sizeof devices,
@@ -189,17 +192,26 @@ static const struct hook hooks[] = {
 #undef KREX_CL_API
 };
 
-/* What to hand out in place of `real`, which the driver gave for `name`. A submission that we have no
- * hook for is handed out as it is, and the process's regions are no longer certain. */
-static void *handed_out(const char *name, void *real) {
-    if (!real || !name)
-        return real;
+static const struct hook *find_hook(const char *name) {
     const struct hook *end = hooks + sizeof hooks / sizeof hooks[0], *h = hooks;
     while (h < end && strcmp(h->name, name) != 0)
         h++;
-    if (h < end && h->function)
+    return h < end ? h : NULL;
+}
+
+static bool is_enqueue(const char *name) { return !strncmp(name, "clEnqueue", 9); }
+
+bool krex_vendor_cares(const char *name) {
+    return name[0] == 'c' && name[1] == 'l' && (is_enqueue(name) || find_hook(name));
+}
+
+/* A submission that we have no hook for is handed out as it is, and the process's regions are no
+ * longer certain. */
+void *krex_vendor_hand_out(const char *name, void *real) {
+    const struct hook *h = real ? find_hook(name) : NULL;
+    if (h && h->function)
         return h->function;
-    if (h == end && strncmp(name, "clEnqueue", 9) != 0)
+    if (!real || (!h && !is_enqueue(name)))
         return real;
     krex_client_ready("");
     krex_client_flag(KREX_FLAG_UNLISTED, "unlisted_submission", name);
@@ -207,10 +219,11 @@ static void *handed_out(const char *name, void *real) {
 }
 
 void *clGetExtensionFunctionAddress(const char *func_name) {
-    return handed_out(func_name, KREX_REAL(NULL, clGetExtensionFunctionAddress)(func_name));
+    void *real = KREX_REAL(NULL, clGetExtensionFunctionAddress)(func_name);
+    return func_name ? krex_vendor_hand_out(func_name, real) : real;
 }
 
 void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *func_name) {
     void *real = KREX_REAL(platform, clGetExtensionFunctionAddressForPlatform)(platform, func_name);
-    return handed_out(func_name, real);
+    return func_name ? krex_vendor_hand_out(func_name, real) : real;
 }

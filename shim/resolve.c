@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What resolve-<arch>.S asks on every lookup of the program: is this one ours to answer?
+ *
+ * Almost never; then the stub jumps to the real function, which tells its caller by the return
+ * address and so must not be called from here. A lookup that is ours is made first, and answered by a
+ * hook only if it found the vendor's own library: what it did not find, we do not offer, and what
+ * belongs to somebody else (a tracer, the program itself) stays theirs.
+ */
+#include "resolve.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "atomic.h"
+#include "vendor.h"
+
+typedef void *(*dlsym_fn)(void *handle, const char *name);
+typedef void *(*dlvsym_fn)(void *handle, const char *name, const char *version);
+
+/* Returned in two registers. */
+struct krex_answer {
+    void *symbol;
+    uintptr_t answered; /* 0: jump to the real function */
+};
+
+/* Read by the stubs, after krex_look_up. Written once each, with the same value by whoever is first. */
+__attribute__((visibility("hidden"))) dlsym_fn krex_next_dlsym;
+__attribute__((visibility("hidden"))) dlvsym_fn krex_next_dlvsym;
+
+struct symbols {
+    const ElfW(Sym) * symbol;
+    const char *strings;
+    const uint32_t *hash; /* DT_GNU_HASH */
+};
+
+static const void *at(ElfW(Addr) base, ElfW(Addr) pointer) {
+    return (const void *)(pointer < base ? base + pointer : pointer);
+}
+
+static bool read_symbols(const struct dl_phdr_info *info, struct symbols *s) {
+    memset(s, 0, sizeof *s);
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
+            continue;
+        const ElfW(Dyn) *d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        for (; d->d_tag != DT_NULL; d++) {
+            const void *p = at(info->dlpi_addr, d->d_un.d_ptr);
+            if (d->d_tag == DT_SYMTAB)
+                s->symbol = p;
+            else if (d->d_tag == DT_STRTAB)
+                s->strings = p;
+            else if (d->d_tag == DT_GNU_HASH)
+                s->hash = p;
+        }
+    }
+    return s->symbol && s->strings && s->hash;
+}
+
+/* Header: buckets, first hashed symbol, bloom words, bloom shift; then bloom, buckets, chains. */
+static ElfW(Addr) value_of(const struct symbols *s, const char *name) {
+    uint32_t count = s->hash[0], first = s->hash[1], h = 5381;
+    const uint32_t *bucket = s->hash + 4 + s->hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+    const uint32_t *chain = bucket + count;
+    for (const char *c = name; *c; c++)
+        h = h * 33 + (unsigned char)*c;
+    for (uint32_t i = bucket[h % count]; i >= first; i++) {
+        const ElfW(Sym) *symbol = &s->symbol[i];
+        if ((chain[i - first] | 1) == (h | 1) && symbol->st_shndx != SHN_UNDEF &&
+            !strcmp(s->strings + symbol->st_name, name))
+            return symbol->st_value;
+        if (chain[i - first] & 1)
+            break;
+    }
+    return 0;
+}
+
+/* glibc's own dlsym, out of its symbol table: every other way to it is a lookup, and so comes back
+ * to us. Before glibc 2.34 it lies in libdl, which we need and which is loaded after libc. */
+static int find_dlsym(struct dl_phdr_info *info, size_t size, void *found) {
+    const char *base = strrchr(info->dlpi_name, '/');
+    struct symbols s;
+    (void)size;
+    if (!base || (strcmp(base, "/libc.so.6") != 0 && strcmp(base, "/libdl.so.2") != 0))
+        return 0;
+    ElfW(Addr) value = read_symbols(info, &s) ? value_of(&s, "dlsym") : 0;
+    if (value)
+        *(dlsym_fn *)found = (dlsym_fn)(info->dlpi_addr + value);
+    return 0;
+}
+
+static void find_next(void) {
+    dlsym_fn own = NULL;
+    dl_iterate_phdr(find_dlsym, &own);
+    if (!own)
+        return;
+    /* Seen from here, the next one is what the program would have got without us. */
+    krex_store_release((uintptr_t *)&krex_next_dlvsym, (uintptr_t)own(RTLD_NEXT, "dlvsym"));
+    krex_store_release((uintptr_t *)&krex_next_dlsym, (uintptr_t)own(RTLD_NEXT, "dlsym"));
+}
+
+void *krex_real_dlsym(void *handle, const char *name) {
+    if (!krex_load_acquire((uintptr_t *)&krex_next_dlsym))
+        find_next();
+    return krex_next_dlsym ? krex_next_dlsym(handle, name) : NULL;
+}
+
+static const char *library_of(const void *address) {
+    Dl_info info;
+    return dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+static bool is_ours(const void *address) {
+    Dl_info own, other;
+    return dladdr((const void *)krex_real_dlsym, &own) && dladdr(address, &other) &&
+           own.dli_fbase == other.dli_fbase;
+}
+
+static void *real_look_up(void *handle, const char *name, const char *version) {
+    return version ? krex_next_dlvsym(handle, name, version) : krex_next_dlsym(handle, name);
+}
+
+/* In the global scope our hook is found first, whether or not there is anything behind it. If there
+ * is not, the lookup has to fail, with an error that says so; libc surely lacks the name. */
+static void *fail(const char *name, const char *version) {
+    void *libc = dlopen("libc.so.6", RTLD_NOLOAD | RTLD_LAZY);
+    return libc ? real_look_up(libc, name, version) : NULL;
+}
+
+static struct krex_answer look_up(void *handle, const char *name, const char *version) {
+    const struct krex_answer pass = {NULL, 0};
+    bool by_scope = handle == RTLD_DEFAULT || handle == RTLD_NEXT;
+    void *behind = krex_vendor_find(name);
+    if (handle == RTLD_NEXT && behind)
+        return (struct krex_answer){krex_vendor_hand_out(name, behind), 1};
+    if (by_scope && behind)
+        return pass;
+    void *real = real_look_up(by_scope ? RTLD_DEFAULT : handle, name, version);
+    if (real && !behind && is_ours(real))
+        return (struct krex_answer){fail(name, version), 1};
+    if (by_scope)
+        return pass;
+    if (real && krex_vendor_owns(library_of(real)))
+        real = krex_vendor_hand_out(name, real);
+    return (struct krex_answer){real, 1};
+}
+
+/* For dlsym (version NULL) and dlvsym, before anything else happens. */
+__attribute__((visibility("hidden"))) struct krex_answer
+krex_look_up(void *handle, const char *name, const char *version, const void *caller) {
+    struct krex_answer pass = {NULL, 0};
+    int saved = errno;
+    if (!krex_load_acquire((uintptr_t *)&krex_next_dlsym))
+        find_next();
+    /* The vendor's library builds its tables by lookups: those must find the driver's functions. */
+    if (name && krex_next_dlsym && krex_next_dlvsym && krex_vendor_cares(name) &&
+        !krex_vendor_owns(library_of(caller)))
+        pass = look_up(handle, name, version);
+    errno = saved;
+    return pass;
+}

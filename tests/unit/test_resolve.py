@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dlsym and dlvsym, which the preload library exports: nobody may notice, but for the hooks.
+
+Each case is a small C program, run with the library preloaded. `libOpenCL-twin.so` stands in for an
+ICD loader: it is one by its name.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HOOK, NO_HOOK = "clEnqueueNDRangeKernel", "clGetPlatformIDs"
+VERSIONS = "OPENCL_1.0 { global: *; };\n"
+# Which object a function is in, by its file's name.
+HEADER = """
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static void tell(const char *what, void *function) {
+    Dl_info info;
+    const char *file = function && dladdr(function, &info) ? strrchr(info.dli_fname, '/') + 1 : "none";
+    printf("%s=%s\\n", what, file);
+}
+"""  # noqa: E501
+LOADER = f"int {HOOK}(void) {{ return 1; }} int {NO_HOOK}(void) {{ return 2; }}"
+
+
+class Bench:
+    """Compiles and runs in a folder of its own."""
+
+    def __init__(self, folder: Path, library: Path) -> None:
+        self.folder, self.library = folder, library
+        self.shared("libOpenCL-twin.so", LOADER)
+
+    def _compile(self, name: str, source: str, *flags: str) -> Path:
+        path = self.folder / name
+        path.with_suffix(".c").write_text("#define _GNU_SOURCE\n" + source)
+        words = ["cc", "-O0", "-o", path, path.with_suffix(".c"), *flags]
+        subprocess.run(words, check=True, timeout=60)
+        return path
+
+    def shared(self, name: str, source: str, *flags: str) -> Path:
+        return self._compile(name, source, "-shared", "-fPIC", *flags)
+
+    def run(self, body: str, *flags: str, preload: tuple[Path, ...] = ()) -> dict[str, str]:
+        """Run main(){body}; its `key=value` lines."""
+        main = HEADER + "int main(void) {" + body + "return 0; }"
+        program = self._compile("program", main, *flags, "-ldl")
+        libraries = ":".join(map(str, [self.library, *preload]))
+        environment = os.environ | {"LD_PRELOAD": libraries, "LD_LIBRARY_PATH": str(self.folder)}
+        words = [program]
+        out = subprocess.run(words, env=environment, stdout=-1, text=True, check=True, timeout=60)
+        return dict(line.split("=", 1) for line in out.stdout.splitlines())
+
+
+@pytest.fixture
+def bench(tmp_path, library):
+    return Bench(tmp_path, library)
+
+
+OPEN = 'void *h = dlopen("libOpenCL-twin.so", RTLD_NOW | RTLD_LOCAL);'
+
+
+def test_a_hooked_name_is_a_hook_and_the_others_are_the_loaders_own(bench):
+    found = bench.run(f"""{OPEN}
+        tell("hooked", dlsym(h, "{HOOK}")); tell("other", dlsym(h, "{NO_HOOK}"));""")
+    assert found == {"hooked": "libkrex.so", "other": "libOpenCL-twin.so"}
+
+
+def test_a_versioned_lookup_finds_the_hook_too(bench):
+    bench.folder.joinpath("map").write_text(VERSIONS)
+    script = f"-Wl,--version-script={bench.folder / 'map'}"
+    bench.shared("libOpenCL-twin.so", LOADER, script)
+    found = bench.run(f"""{OPEN}
+        tell("right", dlvsym(h, "{HOOK}", "OPENCL_1.0"));
+        tell("other", dlvsym(h, "{NO_HOOK}", "OPENCL_1.0"));
+        tell("wrong", dlvsym(h, "{HOOK}", "OPENCL_9.9"));""")
+    assert found == {"right": "libkrex.so", "other": "libOpenCL-twin.so", "wrong": "none"}
+
+
+@pytest.mark.parametrize("where", ["RTLD_DEFAULT", "RTLD_NEXT", "dlopen(NULL, RTLD_NOW)"])
+def test_lookups_in_the_global_scope(bench, where):
+    # GIVEN no loader, a lookup fails, and dlerror says why
+    body = f"""tell("hooked", dlsym({where}, "{HOOK}"));
+        printf("error=%d\\n", dlerror() != NULL);"""
+    assert bench.run(body) == {"hooked": "none", "error": "1"}
+    # GIVEN a program that links one
+    linked = ("-Wl,--no-as-needed", f"-L{bench.folder}", "-l:libOpenCL-twin.so")
+    assert bench.run(body, *linked) == {"hooked": "libkrex.so", "error": "0"}
+
+
+def test_a_program_that_defines_the_name_itself_keeps_it(bench):
+    name = f"int {HOOK}(void) {{ return 7; }}"
+    body = f"""{OPEN}
+        int (*mine)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "{HOOK}");
+        printf("mine=%d\\n", mine());
+        tell("next", dlsym(RTLD_NEXT, "{HOOK}"));"""
+    main = HEADER + name + "int main(void) {" + body + "return 0; }"
+    program = bench._compile("program", main, "-rdynamic", "-ldl")
+    environment = os.environ | {"LD_PRELOAD": str(bench.library)}
+    environment["LD_LIBRARY_PATH"] = str(bench.folder)
+    out = subprocess.run([program], env=environment, stdout=-1, text=True, check=True, timeout=60)
+    assert out.stdout.splitlines() == ["mine=7", "next=libkrex.so"]
+
+
+def test_a_tracer_that_wraps_the_loader_keeps_its_own_function(bench):
+    # A library of another name with the same functions: calls through it must go through it.
+    bench.shared("libtracer.so", LOADER)
+    found = bench.run(f"""void *h = dlopen("libtracer.so", RTLD_NOW);
+        tell("hooked", dlsym(h, "{HOOK}"));""")
+    assert found == {"hooked": "libtracer.so"}
+
+
+def test_the_loaders_own_lookups_are_left_alone(bench):
+    # An ICD loader fills its tables by dlsym; a hook in them would call itself.
+    bench.shared("libOpenCL-inner.so", f"int {HOOK}(void) {{ return 3; }}")
+    bench.shared(
+        "libOpenCL-twin.so",
+        f"""#include <dlfcn.h>
+        void *ask(void) {{ return dlsym(dlopen("libOpenCL-inner.so", RTLD_NOW), "{HOOK}"); }}""",
+        "-ldl",
+    )
+    found = bench.run(f"""{OPEN} void *(*ask)(void) = (void *(*)(void))dlsym(h, "ask");
+        tell("inside", ask());
+        tell("outside", dlsym(dlopen("libOpenCL-inner.so", RTLD_NOW), "{HOOK}"));""")
+    assert found == {"inside": "libOpenCL-inner.so", "outside": "libkrex.so"}
+
+
+def test_rtld_next_is_next_to_its_caller(bench):
+    # Another preload that wraps a function: behind a C frame of ours it finds itself, for ever.
+    other = bench.shared(
+        "other.so",
+        """#include <dlfcn.h>
+        int getpid(void) {
+            int (*next)(void) = (int (*)(void))dlsym(RTLD_NEXT, "getpid");
+            int (*versioned)(void) = (int (*)(void))dlvsym(RTLD_NEXT, "getpid", "GLIBC_2.2.5");
+            return next == getpid ? -1 : next() == versioned() ? next() : -2; }""",
+        "-ldl",
+    )
+    found = bench.run('printf("same=%d\\n", getpid() == (int)syscall(39));', preload=(other,))
+    assert found == {"same": "1"}
+
+
+def test_rtld_default_sees_the_callers_own_scope(bench):
+    bench.shared("libprivate.so", "int only_here(void) { return 1; }")
+    bench.shared(
+        "libasker.so",
+        '#include <dlfcn.h>\nvoid *ask(void) { return dlsym(RTLD_DEFAULT, "only_here"); }',
+        "-Wl,--no-as-needed", f"-L{bench.folder}", "-l:libprivate.so", "-ldl",
+    )  # fmt: skip
+    found = bench.run("""
+        void *h = dlopen("libasker.so", RTLD_NOW | RTLD_LOCAL);
+        void *(*ask)(void) = (void *(*)(void))dlsym(h, "ask");
+        tell("from_the_library", ask());
+        tell("from_the_program", dlsym(RTLD_DEFAULT, "only_here"));""")
+    assert found == {"from_the_library": "libprivate.so", "from_the_program": "none"}
+
+
+def test_dlerror_and_errno_are_the_programs_own(bench):
+    found = bench.run(f"""{OPEN}
+        dlerror(); errno = 99;
+        dlsym(h, "{HOOK}");
+        printf("errno=%d\\n", errno);
+        printf("quiet=%d\\n", dlerror() == NULL);
+        dlsym(h, "clEnqueueNothing");
+        const char *error = dlerror();
+        printf("named=%d\\n", error && strstr(error, "clEnqueueNothing") != NULL);
+        dlsym(h, "no_such_thing");
+        error = dlerror();
+        printf("other=%d\\n", error && strstr(error, "no_such_thing") != NULL);
+        printf("once=%d\\n", dlerror() == NULL);""")
+    assert found == {"errno": "99", "quiet": "1", "named": "1", "other": "1", "once": "1"}
+
+
+def test_another_preloads_dlsym_is_still_asked(bench):
+    other = bench.shared(
+        "other.so",
+        """#include <dlfcn.h>
+        #include <string.h>
+        static int answer(void) { return 42; }
+        void *dlsym(void *handle, const char *name) {
+            return strcmp(name, "the_answer") ? dlvsym(handle, name, "GLIBC_2.2.5") : (void *)answer; }""",  # noqa: E501
+        "-ldl",
+    )
+    found = bench.run(
+        """int (*f)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "the_answer");
+        printf("answer=%d\\n", f ? f() : 0);""",
+        preload=(other,),
+    )
+    assert found == {"answer": "42"}
