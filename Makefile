@@ -101,6 +101,10 @@ check-library: $(VENV)/.cpu
 
 check: $(CHECK_VARIANTS:%=check-%) check-library ## Run the C tests under sanitizers and valgrind
 
+bench: build ## Measure what KREX costs on this machine
+	@$(BIN)/krex eval overhead --limit 5
+	@$(BIN)/krex eval startup --limit 50
+
 lint: $(VENV)/.dev build regen-check ## Check style, types and C
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
@@ -135,4 +139,4 @@ clean: ## Remove what was built; .venv stays
 distclean: clean ## Remove .venv too
 	@rm -rf $(VENV)
 
-.PHONY: help demo test build check check-library lint format regen regen-check wheel clean distclean
+.PHONY: help demo test bench build check check-library lint format regen regen-check wheel clean distclean

@@ -6,6 +6,7 @@
 #define KREX_VENDOR_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Draining: called from the drainer only. */
 
@@ -26,5 +27,8 @@ bool krex_vendor_owns(const char *path);
 void *krex_vendor_find(const char *name);
 /* What to hand out in place of `real`, which the vendor's library has under that name. */
 void *krex_vendor_hand_out(const char *name, void *real);
+
+/* Submits `times` times to a stand-in for the driver that does nothing; through the hook, or not. */
+void krex_vendor_stand_in(bool hooked, uint64_t times);
 
 #endif

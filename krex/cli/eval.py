@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`krex eval`: measurements of KREX itself, on this machine."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+import msgspec
+
+from krex.cli.group import CONTEXT
+from krex.errors import EXIT_FAILED
+from krex.eval.statistics import Spread
+
+
+@click.group("eval", context_settings=CONTEXT)
+def command() -> None:
+    """Measure what KREX costs, on this machine."""
+
+
+def _options(function: Any) -> Any:
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print the documented JSON object."),
+        click.option("--limit", type=float, help="Exit with status 1 if more than this is added."),
+    ):
+        function = option(function)
+    return function
+
+
+@command.command("overhead", context_settings=CONTEXT)
+@click.option("--rounds", type=click.IntRange(min=2), default=51, show_default=True)
+@_options
+def overhead(rounds: int, as_json: bool, limit: float | None) -> None:
+    """What the gate adds to a submission, in nanoseconds.
+
+    The hook of a launch is called with a stand-in for the driver that does nothing, and so is the
+    stand-in itself: while the gate is open, as the holder of a closed gate, and as a process that
+    cannot use membarrier. 'again' is the control: the same call measured twice.
+    """
+    from krex.eval.overhead import measure
+
+    result = measure(rounds)
+    lines = {
+        "a call without KREX": "direct",
+        "again": "control",
+        "added, gate open": "added",
+        "added, in a region": "added_in_region",
+        "added, full fence": "added_full_fence",
+    }
+    _show(result, result.quartiles_ns, lines, "ns", as_json)
+    _judge(max(result.added_ns, result.added_in_region_ns), limit, "ns")
+
+
+@command.command("startup", context_settings=CONTEXT)
+@click.option("--rounds", type=click.IntRange(min=2), default=25, show_default=True)
+@_options
+def startup(rounds: int, as_json: bool, limit: float | None) -> None:
+    """What `krex run` adds to the start and end of a command, in milliseconds."""
+    from krex.eval.startup import measure
+
+    result = measure(rounds)
+    lines = {"true": "direct", "again": "control", "added by krex run": "added"}
+    _show(result, result.quartiles_ms, lines, "ms", as_json)
+    _judge(result.added_ms, limit, "ms")
+
+
+def _show(
+    result: Any, quartiles: dict[str, Spread], lines: dict[str, str], unit: str, as_json: bool
+) -> None:
+    if as_json:
+        click.echo(json.dumps(msgspec.to_builtins(result), indent=2))
+        return
+    width = max(map(len, lines))
+    click.echo(f"{'':{width}}  {'median':>9}    middle half of {result.rounds} rounds")
+    for text, name in lines.items():
+        q = quartiles[name]
+        click.echo(f"{text:{width}}  {q.median:6.2f} {unit}    {q.q1:.2f} to {q.q3:.2f} {unit}")
+
+
+def _judge(added: float, limit: float | None, unit: str) -> None:
+    if limit is not None and added > limit:
+        click.echo(f"krex: {added:.2f} {unit} added, more than {limit:g} {unit}", err=True)
+        click.get_current_context().exit(EXIT_FAILED)

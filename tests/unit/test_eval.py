@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`krex eval`: what it reports is measured, complete and consistent. How much it is, `make bench` says."""  # noqa: E501
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+OVERHEAD = ("direct_ns", "control_ns", "added_ns", "added_in_region_ns", "added_full_fence_ns")
+
+
+def krex(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "krex.cli", "eval", *words]
+    return subprocess.run(
+        command, env=os.environ | env, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def overhead() -> dict:
+    return json.loads(krex("overhead", "--rounds", "15", "--json").stdout)
+
+
+def test_overhead_reports_every_case(overhead):
+    assert overhead["schema"] == "krex.eval.overhead" and overhead["schema_version"] == 1
+    assert set(OVERHEAD) <= overhead.keys()
+    for name in OVERHEAD:
+        quartiles = overhead["quartiles_ns"][name.removesuffix("_ns")]
+        assert quartiles["q1"] <= quartiles["median"] == overhead[name] <= quartiles["q3"]
+
+
+def test_overhead_is_that_of_a_real_hook(overhead):
+    # It is more than nothing, and a full fence is more than the fast path on any machine.
+    assert overhead["direct_ns"] > 0 and overhead["added_ns"] > 0
+    assert overhead["added_full_fence_ns"] > overhead["added_in_region_ns"]
+
+
+def test_a_limit_is_an_exit_status(overhead):
+    beyond = krex("overhead", "--rounds", "2", "--limit", "0")
+    assert beyond.returncode == 1 and "more than 0 ns" in beyond.stderr
+    assert krex("overhead", "--rounds", "2", "--limit", "1e9").returncode == 0
+
+
+def test_startup_reports_a_running_controllers_cost(tmp_path):
+    tmp_path.chmod(0o700)
+    socket = {"KREX_SOCKET": str(tmp_path / "s")}
+    result = krex("startup", "--rounds", "2", "--json", **socket)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["added_ms"] > 0 and found["rounds"] == 2
