@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 
-def find_base() -> Path | None:
-    """The cgroup v2 directory in which groups can be made: this process's own, or None."""
+def find_base(process: str = "self") -> Path | None:
+    """The cgroup v2 directory in which groups can be made, a process's own (its pid), or None."""
     mount = next(
         (
             Path(fields[1])
@@ -19,7 +19,7 @@ def find_base() -> Path | None:
     )
     if mount is None:
         return None
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
+    for line in Path("/proc", process, "cgroup").read_text().splitlines():
         if line.startswith("0::/") and not line.startswith("0::/.."):
             base = mount / line[4:]
             return base if os.access(base, os.W_OK) else None
