@@ -13,24 +13,39 @@
  *   again: e = gate                              block.pass = E  for each process of the holder
  *     words.submit = e<<1 | 1     (announce)     cas(gate, E-1, E)                E is odd
  *     [compiler fence only]                      membarrier(GLOBAL_EXPEDITED)
- *     if gate != e: again                        until no word is announced under an epoch < E:
- *     if e is odd and e != pass:                     sleep
- *        retract; futex-wait(gate == e); again
+ *     g = gate                                   until no word is announced under an epoch < E,
+ *     if g != e, or e is odd and e != pass:      and no counter is above 0:
+ *        words.submit = g<<1      (retract)          sleep
+ *        futex-wait(gate == g, if odd); again
  *     call the driver
  *     words.submit = e<<1         (retract)
  *
  * The announce store and the gate load may be reordered by the CPU; the closer's membarrier makes
  * each client thread execute a full fence between its swap and its scan. So a racing submission is
  * seen announced by the scan, or sees the closed gate: there is no third case. A process that could
- * not register for membarrier fences itself (BLOCK_SELF_FENCED).
+ * not register for membarrier fences itself (KREX_FLAG_SELF_FENCED); a closer whose membarrier fails
+ * beside one that does not has its swap undone. A heavy call is the same with the word and the gate
+ * of that name, and a full fence of its own.
  *
- * A retracted word keeps the last epoch its thread submitted under. A process is CLEAN when no word
- * of it (nor exited_epoch, nor overflow_epoch) is above drained.
+ * A thread without a word adds to a counter in place of the announce, and subtracts to retract; so
+ * does a signal handler's submission while the call below it is announced and not yet past the gate.
+ * The counters carry no epoch: a closer waits for all of them.
+ *
+ * A retracted word's epoch is at least the last one its thread submitted under: never lower, for a
+ * handler may have submitted between the read of e and the announce; maybe higher, for a thread that
+ * waited. It stays when the thread ends. A process is CLEAN when no word of it is announced or above
+ * drained, and the same holds of its counter and overflow_epoch. (An announced word may be stale: see
+ * the handler above.)
  *
  * Crash rules. A client that dies anywhere: the controller sees its pidfd, ignores the block's words
- * from then on and frees the block; the kernel tears its work down. A controller that dies with the
- * gate closed: its lease expires, and whoever waits swaps the gate open. A controller that resumes
- * after that fails its own next swap and aborts the hold. No lock lives here.
+ * from then on and frees the block; the kernel tears its work down. A client thread that ends or is
+ * cancelled inside a call retracts it. One that jumps out of a call stays announced: no region beside
+ * it is exclusive until it ends (submission_in_flight, or heavy_call_running), because nobody can
+ * tell it from one that is still in the driver. A thread that ends without running its destructors
+ * inside a call (exit by raw system call): the same, until the process ends.
+ * A controller that dies with a gate closed: its lease expires, and whoever waits swaps the gates
+ * open (reopen.h). A controller that resumes after that fails its own next swap, or finds at its last
+ * look that the gate left its epoch, and aborts the hold. No lock lives here.
  */
 #ifndef KREX_BOARD_H
 #define KREX_BOARD_H
@@ -46,7 +61,7 @@ enum {
      * region beside it is not exclusive. */
     KREX_BLOCKS = 256,
     /* Threads of a process with a word of their own. Further ones share two counters in the block,
-     * with locked adds: slower, never wrong. */
+     * with locked adds, for as long as they live: slower, never wrong. */
     KREX_WORDS = 64,
     /* Threads of a process that may be inside a marked region at once. */
     KREX_MARKS = 8,
@@ -76,12 +91,13 @@ enum krex_mark_state {
     KREX_MARK_LEAVING = 4,
 };
 
-/* One thread's words. Only that thread writes; the controller reads after a membarrier. */
+/* One thread's words. Only the thread in `tid` writes; the controller reads after a membarrier. What
+ * a thread leaves in them when it ends, its epoch and its count, stays: the next owner goes on. */
 struct krex_word {
     uint64_t submit; /* last epoch << 1 | announced */
     uint64_t heavy;  /* the same for heavy calls, against heavy_gate */
     uint64_t count;  /* submissions so far, for the record */
-    int32_t tid;     /* 0: free; taken by compare-and-swap within the process */
+    int32_t tid;     /* 0: free; taken by compare-and-swap (acquire), freed by a release store */
     uint32_t pad[9];
 };
 
@@ -100,13 +116,12 @@ struct krex_block {
     uint64_t drained;       /* drainer: all that was submitted up to this epoch is complete */
     uint64_t line2[6];
 
-    uint64_t
-        exited_epoch; /* highest epoch of threads that ended; raised before the word is freed */
-    uint64_t exited_count;
-    uint64_t overflow_announced; /* threads without a word that are inside the driver */
-    uint64_t overflow_epoch;
-    uint64_t overflow_heavy;
-    uint64_t line3[3];
+    /* Clients, by locked adds: what is not announced in a word. */
+    uint64_t overflow_announced; /* submissions that may be inside the driver */
+    uint64_t overflow_heavy;     /* heavy calls, likewise */
+    uint64_t overflow_epoch;     /* highest epoch of one; raised before the counter falls */
+    uint64_t overflow_count;     /* how many so far, for the record */
+    uint64_t line3[4];
 
     uint32_t marks[KREX_MARKS]; /* enum krex_mark_state; futex words */
     uint32_t line4[8];

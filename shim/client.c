@@ -21,7 +21,9 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below; never held across a wait */
 static pid_t tried_pid; /* the process that tried to register: a forked child tries anew */
+static bool attached; /* it succeeded; where the generation is 0 all the same, that was a parent */
 static int connection = -1;
+static uint64_t connection_cookie;
 
 static bool socket_address(struct sockaddr_un *a) {
     const char *path = getenv("KREX_SOCKET");
@@ -70,19 +72,36 @@ static void fill(char *to, size_t size, const char *text) {
     snprintf(to, size, "%s", text ? text : "");
 }
 
-static bool send_wire(enum krex_wire_type type, uint32_t slot, const char *text, const char *text2,
-                      const char *text3) {
-    struct krex_wire m = {.magic = KREX_WIRE_MAGIC, .type = type, .slot = slot};
-    m.value = (uint64_t)syscall(SYS_gettid);
+static bool send_wire(enum krex_wire_type type, uint32_t slot, uint64_t value, const char *text,
+                      const char *text2, const char *text3) {
+    struct krex_wire m = {.magic = KREX_WIRE_MAGIC, .type = type, .slot = slot, .value = value};
     fill(m.text, sizeof m.text, text);
     fill(m.text2, sizeof m.text2, text2);
     fill(m.text3, sizeof m.text3, text3);
     return send(connection, &m, sizeof m, MSG_NOSIGNAL) == (ssize_t)sizeof m;
 }
 
-bool krex_client_send(enum krex_wire_type type, uint32_t slot, const char *text,
+static uint64_t socket_cookie(int fd) {
+    uint64_t cookie = 0;
+    socklen_t size = sizeof cookie;
+    getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size);
+    return cookie;
+}
+
+/* A program that makes itself a daemon closes all descriptors, ours too, and may be given the same
+ * number for a file of its own. */
+static bool connected(void) {
+    return connection >= 0 && socket_cookie(connection) == connection_cookie;
+}
+
+bool krex_client_send(enum krex_wire_type type, uint32_t slot, uint64_t value, const char *text,
                       const char *text2) {
-    return connection >= 0 && send_wire(type, slot, text, text2, NULL);
+    static uint32_t warned;
+    if (connected() && send_wire(type, slot, value, text, text2, NULL))
+        return true;
+    if (krex_cas_u32(&warned, 0, 1))
+        krex_warn("the connection to the controller is lost: this process runs unprotected");
+    return false;
 }
 
 /* Receives the answer to HELLO; the board's descriptor in *board_fd, or -1. */
@@ -187,7 +206,8 @@ static const char *hello(const char *device) {
     connection = connect_controller();
     if (connection < 0)
         return "no controller answers (start one with `krex serve`)";
-    if (!send_wire(KREX_WIRE_HELLO, 0, device, getenv("KREX_COMMAND"), getenv("KREX_REPORT")) ||
+    connection_cookie = socket_cookie(connection);
+    if (!send_wire(KREX_WIRE_HELLO, 0, 0, device, getenv("KREX_COMMAND"), getenv("KREX_REPORT")) ||
         !receive_answer(&answer, &fd))
         failure = "the controller did not answer";
     else if (answer.type == KREX_WIRE_WELCOME && fd >= 0)
@@ -204,30 +224,47 @@ static const char *hello(const char *device) {
     return failure;
 }
 
-/* Another thread may have held the lock when this child was forked. */
-static void unlock_child(void) { pthread_mutex_init(&lock, NULL); }
+/* This thread registers the process. A signal handler above it must not: the lock is its own. */
+static __thread bool busy;
+
+/* Another thread, or this one below a signal handler, may have held the lock at the fork. */
+static void unlock_child(void) {
+    pthread_mutex_init(&lock, NULL);
+    busy = false;
+}
 
 static void attach_hook(void) { krex_client_ready(""); }
 
+static void prepare_for_forks(void) {
+    pthread_atfork(NULL, NULL, unlock_child);
+    krex_gate_attach_hook = attach_hook; /* what a forked child starts from */
+}
+
+/* Under the lock. */
+static void register_process(const char *device) {
+    /* In a forked child this is its parent's: closing our copy keeps its EOF meaningful. */
+    if (connected())
+        close(connection);
+    connection = -1;
+    const char *failure = hello(device);
+    attached = !failure;
+    tried_pid = getpid();
+    if (failure)
+        krex_warn("this process runs unprotected: %s", failure);
+}
+
 bool krex_client_ready(const char *device) {
-    if (krex_process.generation)
-        return true;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (krex_process.generation || busy)
+        return krex_process.generation != 0;
     int saved = errno;
-    pid_t me = getpid();
+    busy = true;
+    pthread_once(&once, prepare_for_forks); /* before anybody holds the lock */
     pthread_mutex_lock(&lock);
-    if (tried_pid != me) {
-        /* In a forked child `connection` is the parent's: closing our copy keeps its EOF meaningful. */
-        if (connection >= 0)
-            close(connection);
-        const char *failure = hello(device);
-        tried_pid = me;
-        if (failure)
-            krex_warn("this process runs unprotected: %s", failure);
-        if (!krex_gate_attach_hook)
-            pthread_atfork(NULL, NULL, unlock_child);
-        krex_gate_attach_hook = attach_hook; /* what a forked child starts from */
-    }
+    if (!krex_process.generation && (attached || tried_pid != getpid()))
+        register_process(device);
     pthread_mutex_unlock(&lock);
+    busy = false;
     errno = saved;
     return krex_process.generation != 0;
 }
@@ -236,5 +273,5 @@ void krex_client_flag(uint32_t flag, const char *note, const char *detail) {
     if (!krex_process.generation)
         return;
     if (!(__atomic_fetch_or(&krex_process.block->flags, flag, __ATOMIC_SEQ_CST) & flag))
-        krex_client_send(KREX_WIRE_NOTE, 0, note, detail);
+        krex_client_send(KREX_WIRE_NOTE, 0, 0, note, detail);
 }

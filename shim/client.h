@@ -15,7 +15,8 @@
  * and the process runs on unprotected. True: registered. */
 bool krex_client_ready(const char *device);
 /* Sends a message; false: there is no controller (any more). */
-bool krex_client_send(enum krex_wire_type type, uint32_t slot, const char *text, const char *text2);
+bool krex_client_send(enum krex_wire_type type, uint32_t slot, uint64_t value, const char *text,
+                      const char *text2);
 /* Sets a bit of the block's flags and tells the controller, once a bit. */
 void krex_client_flag(uint32_t flag, const char *note, const char *detail);
 

@@ -7,6 +7,7 @@
 
 #include "atomic.h"
 #include "futex.h"
+#include "reopen.h"
 
 void krex_board_init(struct krex_board *board, const char *device_key, int controller_pid) {
     board->abi = KREX_BOARD_ABI;
@@ -51,27 +52,51 @@ uint64_t krex_gate_epoch(const struct krex_board *board, int which) {
     return krex_load_acquire(gate_word(board, which));
 }
 
-void krex_gate_fence(void) {
-    if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0)
-        krex_full_fence(); /* then every client is KREX_FLAG_SELF_FENCED */
+static int fence(void) {
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0)
+        return 0;
+    int failure = -errno;
+    krex_full_fence();
+    return failure;
+}
+
+void krex_gate_fence(void) { (void)fence(); }
+
+/* A block that becomes live after this look announces after its own full fence, and sees our swap. */
+static int all_fence_themselves(const struct krex_board *board) {
+    for (int i = 0; i < KREX_BLOCKS; i++) {
+        const struct krex_block *b = &board->block[i];
+        if (krex_load_acquire(&b->state) == KREX_BLOCK_LIVE &&
+            !(krex_load_acquire(&b->flags) & KREX_FLAG_SELF_FENCED))
+            return 0;
+    }
+    return 1;
 }
 
 int krex_gate_swap(struct krex_board *board, int which, uint64_t expected) {
     uint64_t *gate = gate_word(board, which);
+    if (expected & 1)
+        return krex_gate_reopen(board, gate, expected);
     if (!krex_cas_u64(gate, expected, expected + 1))
         return 0;
-    if (expected & 1)
-        krex_futex_wake_all(gate);
-    else
-        krex_gate_fence(); /* pairs with the announce: see board.h */
-    return 1;
+    int failure = fence(); /* pairs with the announce: see board.h */
+    if (!failure || all_fence_themselves(board))
+        return 1;
+    krex_gate_reopen(board, gate, expected + 1);
+    return failure;
 }
 
 static int announced(uint64_t word, uint64_t below) { return (word & 1) && word >> 1 < below; }
 
+/* A client writes this; whatever it is, the scan stays inside the block. */
+static uint32_t words_used(const struct krex_block *b) {
+    uint32_t used = krex_load_acquire(&b->words_used);
+    return used < KREX_WORDS ? used : KREX_WORDS;
+}
+
 static int block_in_flight(const struct krex_block *b, int which, uint64_t below) {
     int n = (int)krex_load_acquire(which ? &b->overflow_heavy : &b->overflow_announced);
-    uint32_t used = krex_load_acquire(&b->words_used);
+    uint32_t used = words_used(b);
     for (uint32_t i = 0; i < used; i++)
         n += announced(krex_load_acquire(which ? &b->words[i].heavy : &b->words[i].submit), below);
     return n;
@@ -90,22 +115,26 @@ int krex_in_flight(const struct krex_board *board, int which, uint64_t epoch, in
     return n;
 }
 
+/* An announced word is never clean: until it is retracted its epoch may be lower than that of what a
+ * signal handler submitted just before. The counter is read before its epoch, which is raised first. */
 int krex_block_clean(const struct krex_board *board, int index) {
     const struct krex_block *b = &board->block[index];
     uint64_t drained = krex_load_acquire(&b->drained);
-    uint32_t used = krex_load_acquire(&b->words_used);
-    if (krex_load_acquire(&b->exited_epoch) > drained ||
+    if (krex_load_acquire(&b->overflow_announced) ||
         krex_load_acquire(&b->overflow_epoch) > drained)
         return 0;
-    for (uint32_t i = 0; i < used; i++)
-        if (krex_load_acquire(&b->words[i].submit) >> 1 > drained)
+    uint32_t used = words_used(b);
+    for (uint32_t i = 0; i < used; i++) {
+        uint64_t word = krex_load_acquire(&b->words[i].submit);
+        if ((word & 1) || word >> 1 > drained)
             return 0;
+    }
     return 1;
 }
 
 uint64_t krex_block_submissions(const struct krex_board *board, int index) {
     const struct krex_block *b = &board->block[index];
-    uint64_t n = krex_load_relaxed(&b->exited_count);
+    uint64_t n = krex_load_relaxed(&b->overflow_count);
     for (uint32_t i = 0; i < KREX_WORDS; i++)
         n += krex_load_relaxed(&b->words[i].count);
     return n;
@@ -113,9 +142,11 @@ uint64_t krex_block_submissions(const struct krex_board *board, int index) {
 
 void krex_block_pass(struct krex_board *board, int index, uint64_t epoch) {
     krex_store_release(&board->block[index].pass, epoch);
-    /* A waiter of the new holder sleeps on the gate word, which does not change now. */
-    if (epoch)
+    /* A waiter of the new holder sleeps on a gate word, which does not change now. */
+    if (epoch) {
         krex_futex_wake_all(&board->gate);
+        krex_futex_wake_all(&board->heavy_gate);
+    }
 }
 
 void krex_block_ask_drain(struct krex_board *board, int index, uint64_t epoch) {

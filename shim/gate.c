@@ -4,40 +4,74 @@
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 #include "futex.h"
+#include "reopen.h"
 
 /* A waiter looks again this often even if nobody wakes it: it bounds what a lost wake-up costs, and
  * is how soon an expired lease is noticed. */
 #define WAIT_SLICE_NS UINT64_C(100000000)
 
 union krex_process_page krex_process_page __attribute__((aligned(4096)));
-__thread struct krex_thread krex_thread = {.generation = UINT64_MAX};
+__thread struct krex_thread krex_thread = {.generation = KREX_SLOW};
 void (*krex_gate_attach_hook)(void);
 
+/* The two gates, and for each what announces a call at it. */
+enum kind { SUBMIT, HEAVY };
+enum route { NOT_ANNOUNCED, BY_WORD, BY_COUNTER };
+
+/* A thread's slow half. The handlers of the thread are the only others that see it, so plain order
+ * suffices; each order that matters is kept by a compiler fence and stands with its reason. */
+static __thread uint64_t attached_to = KREX_SLOW; /* what all of the thread's state belongs to */
+static __thread enum route heavy_by;              /* how the heavy call under way is announced */
+static __thread bool counted;                     /* the submission under way is in the counter */
+
 static pthread_key_t exit_key;
-static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 static bool exit_key_made;
 
-/* A thread ends: what it submitted stays known to the block, then the word is free for another. The
- * order matters: dying in between loses a word of this process, never an epoch. */
-static void give_word_back(void *word_) {
-    struct krex_word *w = word_;
-    struct krex_thread *t = &krex_thread;
-    if (t->generation != krex_process.generation || t->word != w)
-        return; /* a forked child: this is the parent's word */
-    krex_raise_u64(&krex_process.block->exited_epoch, w->submit >> 1);
-    krex_add_seq_cst(&krex_process.block->exited_count, w->count);
-    krex_store_relaxed(&w->submit, 0);
-    krex_store_relaxed(&w->count, 0);
-    t->word = NULL;
-    t->generation = UINT64_MAX; /* a later destructor that submits takes a word anew */
-    krex_store_release(&w->tid, 0);
+/* A submission in the counter keeps the fast path from taking what it leaves for the word's. */
+static uint64_t fast_generation(void) { return krex_thread.word ? attached_to : KREX_SLOW; }
+
+static void forget_calls(void) {
+    krex_thread.passed = 0;
+    counted = false;
+    heavy_by = NOT_ANNOUNCED;
 }
 
-static void make_exit_key(void) {
-    exit_key_made = pthread_key_create(&exit_key, give_word_back) == 0;
+/* Where a handler that submits would find the thread half joined, or half gone. */
+static void block_signals(sigset_t *old) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, old);
+}
+
+static void retract(uint64_t *word) { krex_store_release(word, *word & ~UINT64_C(1)); }
+
+/* A thread ends, maybe inside a call: nothing of it stays announced. The word keeps its epoch and its
+ * count, which are the block's from now on; whoever takes it next goes on from there. Dying in
+ * between loses a word of a process that is gone. */
+static void end_thread(void *unused) {
+    struct krex_word *w = krex_thread.word;
+    sigset_t old;
+    (void)unused;
+    if (attached_to != krex_load_acquire(&krex_process.generation))
+        return; /* a forked child: all this is its parent's */
+    block_signals(&old);
+    if (counted)
+        krex_add_seq_cst(&krex_process.block->overflow_announced, -1);
+    if (heavy_by == BY_COUNTER)
+        krex_add_seq_cst(&krex_process.block->overflow_heavy, -1);
+    krex_thread.generation = attached_to = KREX_SLOW; /* a later destructor takes a word anew */
+    krex_thread.word = NULL;
+    forget_calls();
+    if (w) {
+        retract(&w->submit);
+        retract(&w->heavy);
+        krex_store_release(&w->tid, 0); /* pairs with take_word's compare-and-swap */
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 static struct krex_word *take_word(struct krex_block *b) {
@@ -46,6 +80,7 @@ static struct krex_word *take_word(struct krex_block *b) {
         if (krex_load_relaxed(&b->words[i].tid) != 0 ||
             !krex_cas_u32((uint32_t *)&b->words[i].tid, 0, (uint32_t)tid))
             continue;
+        /* Before the first announce: the closer looks no further than this. */
         uint32_t used = krex_load_relaxed(&b->words_used);
         while (used < i + 1 && !krex_cas_u32(&b->words_used, used, i + 1))
             used = krex_load_relaxed(&b->words_used);
@@ -54,130 +89,158 @@ static struct krex_word *take_word(struct krex_block *b) {
     return NULL;
 }
 
-/* Makes krex_thread belong to the current attachment. False: this process is not attached. */
+/* The thread's first call under this attachment. No handler may come in between: it would take a word
+ * of its own, and one of the two would be lost. */
+static void join(uint64_t generation) {
+    sigset_t old;
+    block_signals(&old);
+    if (attached_to != generation) {
+        forget_calls(); /* in a forked child they were the parent's */
+        krex_thread.word = exit_key_made ? take_word(krex_process.block) : NULL;
+        attached_to = generation;
+        krex_thread.generation = fast_generation();
+        if (exit_key_made)
+            pthread_setspecific(exit_key, &krex_thread);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* Makes this thread belong to the current attachment. False: this process is not attached. */
 static bool ready_thread(void) {
-    struct krex_thread *t = &krex_thread;
-    if (!krex_process.generation && krex_gate_attach_hook)
+    /* Acquire: pairs with the attachment's last store. */
+    uint64_t generation = krex_load_acquire(&krex_process.generation);
+    if (!generation && krex_gate_attach_hook) {
         krex_gate_attach_hook();
-    if (!krex_process.generation)
+        generation = krex_load_acquire(&krex_process.generation);
+    }
+    if (!generation)
         return false;
-    if (t->generation == krex_process.generation)
-        return true;
-    pthread_once(&exit_key_once, make_exit_key);
-    t->word = exit_key_made ? take_word(krex_process.block) : NULL;
-    t->generation = krex_process.generation;
-    if (t->word)
-        pthread_setspecific(exit_key, t->word);
+    if (attached_to != generation)
+        join(generation);
     return true;
 }
 
 /* Waits for the gate to leave `epoch`. A controller whose lease ran out is dead or stuck: reopen in
- * its place, by the swap it would use, so that it notices if it ever resumes. */
+ * its place. The copies are for a handler that forks: its child finds the page wiped, and waits for
+ * nothing. */
 static void wait_at(uint64_t *gate, uint64_t epoch) {
+    uint64_t generation = attached_to;
     struct krex_board *board = krex_process.board;
+    struct krex_block *block = krex_process.block;
     uint64_t started = krex_now_ns();
-    while (krex_load_acquire(gate) == epoch && !krex_gate_may_pass(epoch)) {
+    while (krex_load_acquire(gate) == epoch && !krex_may_pass(block, epoch)) {
+        if (krex_load_relaxed(&krex_process.generation) != generation)
+            return;
         if (krex_load_relaxed(&board->lease_deadline_ns) < krex_now_ns()) {
-            krex_cas_u64(gate, epoch, epoch + 1);
-            krex_futex_wake_all(gate);
+            krex_gate_reopen(board, gate, epoch);
             break;
         }
         krex_futex_wait(gate, (uint32_t)epoch, WAIT_SLICE_NS);
     }
-    krex_raise_u64(&krex_process.block->longest_wait_ns, krex_now_ns() - started);
+    if (krex_load_relaxed(&krex_process.generation) == generation)
+        krex_raise_u64(&block->longest_wait_ns, krex_now_ns() - started);
 }
 
-static __thread uint32_t overflow_depth; /* of a thread without a word */
+/* The fast path's rule with a full fence of its own. False: retracted, see krex_gate_enter. */
+static bool try_word(uint64_t *gate, uint64_t *word, uint64_t epoch) {
+    krex_store_relaxed(word, epoch << 1 | 1);
+    krex_full_fence();
+    uint64_t seen = krex_load_acquire(gate);
+    if (seen == epoch && krex_may_pass(krex_process.block, epoch))
+        return true;
+    krex_store_release(word, seen << 1);
+    return false;
+}
 
-/* The rule of the fast path with a shared counter in place of the word. A locked add is a full
- * fence, so the closer's membarrier is not needed here. */
-static bool enter_overflow(void) {
+/* The same with a shared counter in place of the word. A locked add is a full fence. */
+static bool try_counter(uint64_t *gate, uint64_t *counter, uint64_t epoch) {
+    krex_add_seq_cst(counter, 1);
+    if (krex_load_acquire(gate) == epoch && krex_may_pass(krex_process.block, epoch))
+        return true;
+    krex_add_seq_cst(counter, -1);
+    return false;
+}
+
+/* One try at a gate: in the thread's word, or in the block's counter if it has none or if it is
+ * announced already, by the call that a handler interrupted. */
+static enum route try_gate(enum kind kind, uint64_t *gate, uint64_t epoch) {
     struct krex_block *b = krex_process.block;
-    if (overflow_depth)
-        return false;
-    for (;;) {
-        uint64_t epoch = krex_load_relaxed(&krex_process.board->gate);
+    struct krex_word *w = krex_thread.word;
+    uint64_t *word = !w ? NULL : kind == HEAVY ? &w->heavy : &w->submit;
+    if (word && !(krex_load_relaxed(word) & 1))
+        return try_word(gate, word, epoch) ? BY_WORD : NOT_ANNOUNCED;
+    if (!try_counter(gate, kind == HEAVY ? &b->overflow_heavy : &b->overflow_announced, epoch))
+        return NOT_ANNOUNCED;
+    if (kind == SUBMIT) /* before the counter falls: the closer reads it after that */
         krex_raise_u64(&b->overflow_epoch, epoch);
-        krex_add_seq_cst(&b->overflow_announced, 1);
-        if (krex_load_acquire(&krex_process.board->gate) == epoch && krex_gate_may_pass(epoch))
-            break;
-        krex_add_seq_cst(&b->overflow_announced, -1);
-        if (!krex_gate_may_pass(epoch))
-            wait_at(&krex_process.board->gate, epoch);
+    return BY_COUNTER;
+}
+
+static bool is_nested(enum kind kind) {
+    return krex_thread.passed || (kind == HEAVY && heavy_by != NOT_ANNOUNCED);
+}
+
+/* Returns past the gate and announced; or not announced, if nested or not attached. */
+static enum route pass_gate(enum kind kind) {
+    while (ready_thread() && !is_nested(kind)) {
+        struct krex_board *board = krex_process.board;
+        uint64_t *gate = kind == HEAVY ? &board->heavy_gate : &board->gate;
+        uint64_t epoch = krex_load_relaxed(gate);
+        enum route route = try_gate(kind, gate, epoch);
+        if (route != NOT_ANNOUNCED)
+            return route;
+        wait_at(gate, epoch); /* retracted: the closer waits for us no longer */
     }
-    overflow_depth = 1;
-    return true;
+    return NOT_ANNOUNCED;
 }
 
 bool krex_gate_enter_slow(void) {
     int saved = errno;
-    bool mine = false;
-    if (ready_thread()) {
-        struct krex_word *w = krex_thread.word;
-        if (!w) {
-            mine = enter_overflow();
-        } else if (!(krex_load_relaxed(&w->submit) & 1)) {
-            for (;;) {
-                uint64_t *gate = &krex_process.board->gate;
-                uint64_t epoch = krex_load_relaxed(gate);
-                krex_store_relaxed(&w->submit, epoch << 1 | 1);
-                krex_full_fence();
-                if (krex_load_acquire(gate) == epoch && krex_gate_may_pass(epoch))
-                    break;
-                krex_store_release(&w->submit,
-                                   epoch << 1); /* retract first: the closer waits for us */
-                if (!krex_gate_may_pass(epoch))
-                    wait_at(gate, epoch);
-            }
-            mine = true;
-        }
-    }
+    enum route route = pass_gate(SUBMIT);
     errno = saved;
-    return mine;
+    if (route == NOT_ANNOUNCED)
+        return false;
+    krex_store_relaxed(&krex_thread.passed, 1);
+    /* First: from here on a handler is nested and leaves the rest alone; one before put it back. */
+    krex_compiler_fence();
+    counted = route == BY_COUNTER;
+    if (counted)
+        krex_thread.generation = KREX_SLOW; /* so that leaving comes here as well */
+    return true;
 }
 
 void krex_gate_leave_slow(void) {
-    if (krex_thread.generation != krex_process.generation || !overflow_depth)
-        return;
-    overflow_depth = 0;
-    krex_add_seq_cst(&krex_process.block->exited_count, 1);
-    krex_add_seq_cst(&krex_process.block->overflow_announced, -1);
+    if (attached_to != krex_load_acquire(&krex_process.generation) || !counted)
+        return; /* forked inside the call: it is the parent's */
+    struct krex_block *b = krex_process.block;
+    krex_store_relaxed(&krex_thread.passed, 0); /* from here on a handler counts for itself */
+    krex_compiler_fence();
+    counted = false;
+    krex_add_seq_cst(&b->overflow_count, 1);
+    krex_add_seq_cst(&b->overflow_announced, -1);
+    krex_thread.generation = fast_generation();
 }
 
 /* Heavy calls are rare and long: no fast path, every one pays a full fence. */
 bool krex_heavy_enter(void) {
     int saved = errno;
-    bool mine = false;
-    if (ready_thread()) {
-        struct krex_word *w = krex_thread.word;
-        uint64_t *gate = &krex_process.board->heavy_gate;
-        /* Without a word: ungated rather than uncounted; the closer waits for the counter. */
-        while (w && !(w->heavy & 1) && !(w->submit & 1)) {
-            uint64_t epoch = krex_load_relaxed(gate);
-            krex_store_relaxed(&w->heavy, epoch << 1 | 1);
-            krex_full_fence();
-            mine = krex_load_acquire(gate) == epoch && krex_gate_may_pass(epoch);
-            if (mine)
-                break;
-            krex_store_release(&w->heavy, epoch << 1);
-            if (!krex_gate_may_pass(epoch))
-                wait_at(gate, epoch);
-        }
-        if (!w) {
-            krex_add_seq_cst(&krex_process.block->overflow_heavy, 1);
-            mine = true;
-        }
-    }
+    enum route route = pass_gate(HEAVY);
     errno = saved;
-    return mine;
+    if (route == NOT_ANNOUNCED)
+        return false;
+    heavy_by = route;
+    return true;
 }
 
 void krex_heavy_leave(bool mine) {
-    if (!mine || krex_thread.generation != krex_process.generation)
+    if (!mine || attached_to != krex_load_acquire(&krex_process.generation))
         return;
-    if (krex_thread.word)
-        krex_store_release(&krex_thread.word->heavy, krex_thread.word->heavy & ~UINT64_C(1));
-    else
+    enum route route = heavy_by;
+    heavy_by = NOT_ANNOUNCED; /* first: a handler in between counts for itself */
+    krex_compiler_fence();
+    if (route == BY_WORD)
+        retract(&krex_thread.word->heavy);
+    else if (route == BY_COUNTER)
         krex_add_seq_cst(&krex_process.block->overflow_heavy, -1);
 }
 
@@ -185,6 +248,9 @@ int krex_gate_attach(struct krex_board *board, uint32_t index) {
     struct krex_block *b = &board->block[index];
     if (madvise(&krex_process_page, sizeof krex_process_page, MADV_WIPEONFORK) != 0)
         return -errno;
+    if (!exit_key_made)
+        exit_key_made = pthread_key_create(&exit_key, end_thread) == 0;
+    krex_process.self_fenced = 0;
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0) {
         krex_process.self_fenced = 1;
         __atomic_or_fetch(&b->flags, KREX_FLAG_SELF_FENCED, __ATOMIC_SEQ_CST);

@@ -5,6 +5,28 @@
  *     bool mine = krex_gate_enter();
  *     r = real(...);
  *     krex_gate_leave(mine);
+ *
+ * Rules, each with a test in tests/unit/c:
+ *
+ * Nesting. The outermost submission of a thread announces and checks; what the driver calls from
+ * inside it passes with it, submissions and heavy calls alike. A submission inside a heavy call is
+ * announced all the same: its epoch must be on record, or the process would look clean.
+ *
+ * Signals. A handler may submit at any instruction. Inside a call that is past the gate it is nested.
+ * Where the interrupted call has announced and not yet passed (or is about to retract), the handler
+ * does not know what that call will see, so it announces and checks for itself, in the block's
+ * counters. If it has to wait there, the call below it stays announced; a closer that has not looked
+ * yet then misses its deadline, and says so.
+ *
+ * Fork. A child, by fork or raw clone, starts detached whatever its parent was doing, and leaves
+ * without a trace a call that it was forked in. Not covered: a handler that forks at an instruction
+ * of krex_gate_enter itself and returns in the child, as against calling exec or _exit there.
+ *
+ * Thread exit. A thread that ends inside a call (pthread_exit, cancellation) retracts it.
+ *
+ * Jumps. A thread that leaves a call by longjmp or by an exception stays announced until it ends, and
+ * its later calls pass as nested ones. That costs regions, never truth: under every later epoch the
+ * closer counts the thread as in flight, so no region beside it is exclusive.
  */
 #ifndef KREX_GATE_H
 #define KREX_GATE_H
@@ -16,16 +38,23 @@
  * in a forked child, however the child came to be (fork, raw clone): there the generation reads 0,
  * matches no thread, and the child attaches anew instead of touching its parent's block. */
 struct krex_process {
-    uint64_t generation; /* 0: not attached */
+    uint64_t generation; /* 0: not attached. Written last: pairs with the slow path's acquire */
     struct krex_board *board;
     struct krex_block *block;
     uint32_t self_fenced;
 };
 
+/* What a thread's fast path needs to know of the thread; the slow path keeps the rest in gate.c. */
 struct krex_thread {
-    uint64_t generation; /* of the attachment that `word` belongs to; starts as one that never is */
-    struct krex_word *word; /* NULL: no free word, use the block's overflow counters */
+    /* The attachment that `word` belongs to, or KREX_SLOW, which matches none: the thread has no
+     * word, or a handler's submission is under way in the counters. */
+    uint64_t generation;
+    struct krex_word *word;
+    uint32_t
+        passed; /* the outermost submission is past the gate: what is called inside is nested */
 };
+
+#define KREX_SLOW UINT64_MAX
 
 union krex_process_page {
     struct krex_process p;
@@ -36,12 +65,13 @@ extern union krex_process_page krex_process_page;
 #define krex_process (krex_process_page.p)
 extern __thread struct krex_thread krex_thread;
 
-/* Called once by a thread of a process that is not attached; attaches it, or leaves it detached.
- * Replaced by client.c; NULL (unit tests): stay detached. */
+/* Called by a thread of a process that is not attached; attaches it, or leaves it detached. Replaced
+ * by client.c; NULL (unit tests): stay detached. */
 extern void (*krex_gate_attach_hook)(void);
 
 /* Attaches this process to a block whose state is RESERVED or LIVE. Registers for membarrier, makes
- * the block LIVE. Returns 0, or a negative errno (the process page could not be made wipe-on-fork). */
+ * the block LIVE. Returns 0, or a negative errno (the process page could not be made wipe-on-fork).
+ * One thread at a time. */
 int krex_gate_attach(struct krex_board *board, uint32_t block);
 void krex_gate_detach(void);
 
@@ -50,29 +80,34 @@ void krex_gate_leave_slow(void);
 bool krex_heavy_enter(void);
 void krex_heavy_leave(bool mine);
 
-static inline bool krex_gate_may_pass(uint64_t epoch) {
-    return !(epoch & 1) || epoch == krex_load_relaxed(&krex_process.block->pass);
+static inline bool krex_may_pass(const struct krex_block *block, uint64_t epoch) {
+    return !(epoch & 1) || epoch == krex_load_relaxed(&block->pass);
 }
 
 /* Announces a submission and waits for the gate. Returns false for a nested call, which passes with
  * its outermost one, and for a process that is not attached. */
 static inline bool krex_gate_enter(void) {
-    struct krex_thread *t = &krex_thread;
-    if (__builtin_expect(t->generation != krex_process.generation || !t->word, 0))
+    if (__builtin_expect(krex_thread.generation != krex_load_relaxed(&krex_process.generation), 0))
         return krex_gate_enter_slow();
-    struct krex_word *w = t->word;
+    struct krex_word *w = krex_thread.word;
     uint64_t *gate = &krex_process.board->gate;
     if (__builtin_expect(krex_load_relaxed(&w->submit) & 1, 0))
-        return false;
+        return krex_gate_enter_slow();
     uint64_t epoch = krex_load_relaxed(gate);
     krex_store_relaxed(&w->submit, epoch << 1 | 1);
     krex_compiler_fence(); /* the CPU's half is paid by the closer's membarrier */
     if (__builtin_expect(krex_process.self_fenced, 0))
         krex_full_fence();
     /* Acquire: what the closer did before it opened (thaw, drain) is before our submission. */
-    if (__builtin_expect(krex_load_acquire(gate) == epoch && krex_gate_may_pass(epoch), 1))
+    uint64_t seen = krex_load_acquire(gate);
+    if (__builtin_expect(seen == epoch && krex_may_pass(krex_process.block, epoch), 1)) {
+        krex_store_relaxed(&krex_thread.passed, 1);
+        krex_compiler_fence();
         return true;
-    krex_store_release(&w->submit, epoch << 1);
+    }
+    /* Under what was seen, not under `epoch`: a handler may have submitted since that was read, and
+     * its epoch, which is at most `seen`, must not be lost. */
+    krex_store_release(&w->submit, seen << 1);
     return krex_gate_enter_slow();
 }
 
@@ -80,12 +115,16 @@ static inline bool krex_gate_enter(void) {
 static inline void krex_gate_leave(bool mine) {
     if (__builtin_expect(!mine, 0))
         return;
-    struct krex_word *w = krex_thread.word;
-    if (__builtin_expect(!w || krex_thread.generation != krex_process.generation, 0)) {
-        krex_gate_leave_slow(); /* no word, or forked inside the call */
+    if (__builtin_expect(krex_thread.generation != krex_load_relaxed(&krex_process.generation),
+                         0)) {
+        krex_gate_leave_slow(); /* in the counters, or forked inside the call */
         return;
     }
+    struct krex_word *w = krex_thread.word;
     krex_store_relaxed(&w->count, w->count + 1);
+    /* Before the retraction: a handler in between must not pass with a call that is over. */
+    krex_compiler_fence();
+    krex_store_relaxed(&krex_thread.passed, 0);
     krex_store_release(&w->submit, w->submit & ~UINT64_C(1));
 }
 

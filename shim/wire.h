@@ -17,7 +17,7 @@ enum krex_wire_type {
     KREX_WIRE_WELCOME = 2, /* slot: block; the board's descriptor is attached */
     KREX_WIRE_REFUSED = 3, /* text: why */
     KREX_WIRE_ENTER = 4,   /* slot: mark; text: name; value: tid */
-    KREX_WIRE_LEAVE = 5,   /* slot: mark */
+    KREX_WIRE_LEAVE = 5,   /* slot: mark; value: the process's submissions until now */
     KREX_WIRE_NOTE = 6,    /* text: what was noticed, text2: detail */
 };
 
