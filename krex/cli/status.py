@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+import msgspec
 
 from krex import paths
 from krex.cli.group import CONTEXT
 from krex.errors import EXIT_FAILED, ControllerError
 from krex.launch.channel import Channel
-
-SCHEMA = "krex.status"
-SCHEMA_VERSION = 1
+from krex.status import Command, Controller, Device, Status, nothing
 
 
 @click.command("status", context_settings=CONTEXT)
@@ -30,14 +29,15 @@ def command(as_json: bool) -> None:
     socket = paths.socket_path()
     status = ask(socket)
     if as_json:
-        click.echo(json.dumps(status or _nothing(), indent=2, ensure_ascii=False))
+        shown = msgspec.to_builtins(nothing()) if status is None else status
+        click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
     elif status is None:
         click.echo(
             f"krex: no controller runs at {socket}; `krex run` starts one, so does `krex serve`",
             err=True,
         )
     else:
-        click.echo("\n".join(render(status)))
+        click.echo("\n".join(render(_understood(status))))
     click.get_current_context().exit(0 if status else EXIT_FAILED)
 
 
@@ -63,42 +63,54 @@ def ask(socket: str) -> dict[str, Any] | None:
     return status
 
 
-def render(status: dict[str, Any]) -> list[str]:
+def _understood(status: dict[str, Any]) -> Status:
+    """The object in the types of this version. Raises ControllerError if it doesn't fit them."""
+    try:
+        return msgspec.convert(status, Status)
+    except msgspec.ValidationError as error:
+        raise ControllerError(
+            f"the controller is of another version: {error}",
+            "`krex status --json` shows its answer as it is",
+        ) from None
+
+
+def render(status: Status) -> list[str]:
     """The lines for people."""
-    controller = status.get("controller") or {}
-    up = _duration(time.time() - controller.get("started_unix_s", time.time()))
-    version, pid = controller.get("version", ""), controller.get("pid")
-    lines = [f"controller {version} pid {pid}, {up} up, {controller.get('socket')}"]
-    for device in status.get("devices", []):
+    lines = [_controller(status.controller)] if status.controller else []
+    for device in status.devices:
         lines += ["", *_device(device)]
-    commands = status.get("commands", [])
-    lines += ["", *_commands(commands)] if commands else ["", "no commands"]
-    return lines
+    return [*lines, "", *(_commands(status.commands) if status.commands else ["no commands"])]
 
 
-def _device(device: dict[str, Any]) -> list[str]:
-    lines = [f"{device['device']}: gate {device['gate']} (epoch {device['epoch']})"]
-    hold = device.get("hold")
-    if hold:
-        since = _duration(hold["since_s"])
-        lines.append(f"  held by {hold['command']} for {since}, {hold['marks']} marks")
-    for place, waiter in enumerate(device.get("queue", []), 1):
-        waited = _duration(waiter["waited_s"])
-        lines.append(f"  waiting, place {place}: {waiter['command']} pid {waiter['pid']}, {waited}")
+def _controller(controller: Controller) -> str:
+    up = _duration(time.time() - controller.started_unix_s)
+    return f"controller {controller.version} pid {controller.pid}, {up} up, {controller.socket}"
+
+
+def _device(device: Device) -> list[str]:
+    lines = [f"{device.device}: gate {device.gate} (epoch {device.epoch})"]
+    if (hold := device.hold) is not None:
+        lines.append(f"  held by {hold.command} for {_duration(hold.since_s)}, {hold.marks} marks")
+    for place, waiter in enumerate(device.queue, 1):
+        waited = _duration(waiter.waited_s)
+        lines.append(f"  waiting, place {place}: {waiter.command} pid {waiter.pid}, {waited}")
+    for place, applicant in enumerate(device.admission, 1):
+        waited, what = _duration(applicant.waited_s), shlex.join(applicant.argv)[:60]
+        alone = ", to be alone" if applicant.alone else ""
+        lines.append(f"  to start, place {place}: {applicant.command} {what}, {waited}{alone}")
     rows = [
-        (str(p["pid"]), p["command"], p["state"], "clean" if p["clean"] else "dirty",
-         str(p["submissions"]))
-        for p in device.get("processes", [])
-    ]  # fmt: skip
+        (str(p.pid), p.command, p.state, "clean" if p.clean else "dirty", str(p.submissions))
+        for p in device.processes
+    ]
     if rows:
         lines += _table(("PID", "COMMAND", "STATE", "DEVICE", "SUBMISSIONS"), rows)
     return lines
 
 
-def _commands(commands: list[dict[str, Any]]) -> list[str]:
+def _commands(commands: list[Command]) -> list[str]:
     rows = [
-        (c["command"], str(c["tenant"]), c["device"] or "-", str(c["root_pid"] or "-"),
-         ("frozen, " if c["frozen"] else "") + _duration(c["frozen_s"]), shlex.join(c["argv"])[:60])
+        (c.command, c.tenant, c.device, str(c.root_pid or "-"),
+         ("frozen, " if c.frozen else "") + _duration(c.frozen_s), shlex.join(c.argv)[:60])
         for c in commands
     ]  # fmt: skip
     return _table(("COMMAND", "TENANT", "DEVICE", "PID", "FROZEN", "ARGV"), rows)
@@ -118,13 +130,3 @@ def _duration(seconds: float) -> str:
         return f"{seconds:.3g} s"
     minutes, _ = divmod(int(seconds), 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
-
-
-def _nothing() -> dict[str, object]:
-    return {
-        "schema": SCHEMA,
-        "schema_version": SCHEMA_VERSION,
-        "controller": None,
-        "devices": [],
-        "commands": [],
-    }

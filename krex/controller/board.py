@@ -3,6 +3,7 @@
 
 import mmap
 import os
+from pathlib import Path
 from typing import Any
 
 import posix_ipc
@@ -18,8 +19,8 @@ class Board:
     def __init__(self, device: str) -> None:
         """Create it. Raises OSError or posix_ipc.Error."""
         size = ffi.sizeof("struct krex_board")
-        name = f"/krex-{os.getpid()}-{device.replace(':', '-').replace('/', '-')}"
-        shm = posix_ipc.SharedMemory(name, posix_ipc.O_CREX, mode=0o600, size=size)
+        self._name = f"/krex-{os.getpid()}-{device.replace(':', '-').replace('/', '-')}"
+        shm = posix_ipc.SharedMemory(self._name, posix_ipc.O_CREX, mode=0o600, size=size)
         shm.unlink()
         self.fd: int = shm.fd
         self._map = mmap.mmap(self.fd, size)
@@ -37,3 +38,10 @@ class Board:
     def swap(self, which: int, expected: int) -> bool:
         """Close (even) or open (odd); False if the word isn't `expected`: the lease was lost."""
         return int(lib.krex_gate_swap(self.c, which, expected)) == 1
+
+    def is_mapped_by(self, pid: int) -> bool:
+        """Whether the process has the board: not after an exec, nor when it's gone."""
+        try:
+            return f"{self._name} (deleted)" in Path(f"/proc/{pid}/maps").read_text()
+        except OSError:
+            return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A command: one `krex run` and what is below it, or a process tree with only the shim preloaded."""  # noqa: E501
+"""A command: a `krex run` and what is below it, or a process tree with only the shim preloaded."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -9,6 +9,7 @@ from krex.record import RegionRecord
 
 if TYPE_CHECKING:
     from krex.controller.device import Device
+    from krex.controller.mark import Process
 
 
 def _drop(_: RegionRecord) -> None:
@@ -28,8 +29,21 @@ class Command:
         self.group: Group | None = None
         self.opened: Callable[[RegionRecord], None] = _drop
         self.report: Callable[[RegionRecord], None] = _drop
+        self._submissions_of_ended = 0
 
     def mute(self) -> None:
         """Its `krex run` is gone."""
         self.report = self.opened = _drop
         self.run_ended = True
+
+    def processes(self) -> "list[Process]":
+        """Those that are registered now."""
+        return [p for p in self.device.processes.values() if p.command is self]
+
+    def process_ended(self, process: "Process") -> None:
+        """Keep what is known of it before its block is freed."""
+        self._submissions_of_ended += process.submissions()
+
+    def submissions(self) -> int:
+        """How many all its processes made so far."""
+        return self._submissions_of_ended + sum(p.submissions() for p in self.processes())

@@ -19,7 +19,10 @@ from typing import Any
 import msgspec
 
 from krex.controller.command import Command
-from krex.controller.device import Abort, Device, Mark, Process, descends, until
+from krex.controller.device import Device
+from krex.controller.hold import Abort, until
+from krex.controller.mark import CommandMark, Process, ThreadMark, descends
+from krex.controller.status import describe
 from krex.native import ffi, lib
 from krex.protect.freezer import Group, find_base, recover
 from krex.record import RegionRecord
@@ -40,7 +43,9 @@ class Connection:
         self.pid, self.uid, _ = struct.unpack("iII", raw)
         self.process: Process | None = None
         self.command: Command | None = None
-        self.marks: dict[int, Mark] = {}
+        self.marks: dict[int, ThreadMark] = {}
+        self.whole: CommandMark | None = None  # the command itself is a region
+        self._admitting: asyncio.Task[None] | None = None
         self._farewell: asyncio.Task[None] | None = None
         self.pidfd = -1
         server.loop.add_reader(sock, self.readable)
@@ -66,9 +71,11 @@ class Connection:
         self.sock.close()
         self.server.connections.discard(self)
         if self.command:
-            self.command.mute()
-            self.server.sweep()
-        # A process is gone when its pidfd says so: a forked child may hold its socket open.
+            self._forsake(self.command)
+        # A process is gone when its pidfd says so: a forked child may hold its socket open, and it
+        # may close all its descriptors itself. Or when another program runs in it since an exec.
+        if self.process and not self.process.device.board.is_mapped_by(self.pid):
+            self.gone()
 
     def send(self, message: dict[str, Any], fd: int = -1) -> None:
         """Send JSON; a reader that is gone or full loses it."""
@@ -86,20 +93,13 @@ class Connection:
             self.send({"op": "error", "message": "not a message of this protocol"})
             return
         if op == "status":
-            self.send({"op": "status", "status": self.server.status()})
+            self.send({"op": "status", "status": describe(self.server)})
         elif op == "run":
             self._run(message)
         elif op == "started" and self.command:
-            self.command.root_pid = int(message["pid"])
+            self._started(self.command, int(message["pid"]))
         elif op == "ended" and self.command:
-            self._farewell = self.server.loop.create_task(self._bye())
-
-    async def _bye(self) -> None:
-        """Say bye when the command's last record was sent, within half a second."""
-        if (command := self.command) is not None:
-            with contextlib.suppress(Abort):
-                await until(lambda: not command.device.busy_with(command), BYE_S, "")
-        self.send({"op": "bye"})
+            self._ended(self.command)
 
     def _run(self, message: dict[str, Any]) -> None:
         key = message.get("device") or DEFAULT_DEVICE
@@ -107,30 +107,43 @@ class Connection:
             text = f"{key!r} is not a device: say pci:<address>, mig:<uuid> or cpu:0"
             self.send({"op": "error", "message": text})
             return
-        if message.get("exclusive") == "command" or message.get("region") == "whole":
-            text = "--exclusive command and KREX_REGION=whole are not there yet: mark a region"
-            self.send({"op": "error", "message": text})
-            return
-        device = self.server.device(key)
         command = Command(
             f"c-{os.getpid()}-{next(_ids)}",
             message.get("tenant") or str(self.uid),
             list(message["argv"]),
-            device,
+            self.server.device(key),
         )
         command.exclusive = message.get("exclusive", "region")
         command.max_hold_s = message.get("max_hold_s")
         command.max_wait_s = message.get("max_wait_s")
         command.opened = lambda record: self.send({"op": "region_open", "record": record})
         command.report = lambda record: self.send({"op": "region", "record": record})
+        self.command = command
+        self._admitting = self.server.loop.create_task(
+            self._admit(command, whole=message.get("region") == "whole")
+        )
+
+    async def _admit(self, command: Command, *, whole: bool) -> None:
+        """Let the command in when it is its turn, with its hold if it is one region."""
+        device = command.device
+        wishes_alone = command.exclusive == "command"
+        alone = await device.admission.enter(command, self._tell_place, command.max_wait_s)
         lacking = []
         try:
             command.group = self.server.make_group(command.id)
         except OSError as failure:
             lacking.append(f"siblings cannot be frozen: {failure}")
-        self.command = command
         self.server.commands[command.id] = command
         device.admitted(command)
+        if whole or wishes_alone:
+            mark = CommandMark(command, self.pid, "command" if wishes_alone else "whole")
+            self.whole = mark
+            if wishes_alone and not alone:
+                mark.not_exclusive("max_wait_exceeded")
+                mark.answer()
+            else:
+                device.enter(mark)
+            await mark.answered.wait()
         reply = {
             "op": "admitted",
             "command": command.id,
@@ -139,6 +152,40 @@ class Connection:
             "lacking": lacking,
         }
         self.send(reply, device.board.fd)
+        if self.whole:
+            command.opened(self.whole.record)
+
+    def _tell_place(self, place: int, why: str) -> None:
+        self.send({"op": "waiting", "place": place, "why": why})
+
+    def _started(self, command: Command, pid: int) -> None:
+        command.root_pid = pid
+        if self.whole:
+            self.whole.record.pid = pid
+        command.device.started(command)
+
+    def _ended(self, command: Command) -> None:
+        if self.whole:
+            command.device.leave(self.whole)
+        self._farewell = self.server.loop.create_task(self._bye(command))
+
+    async def _bye(self, command: Command) -> None:
+        """Say bye when the command's last record was sent, within half a second."""
+        with contextlib.suppress(Abort):
+            await until(lambda: not command.device.busy_with(command), BYE_S, "")
+        self.send({"op": "bye"})
+
+    def _forsake(self, command: Command) -> None:
+        """Its `krex run` is gone, whether or not the command is."""
+        if self._admitting:
+            self._admitting.cancel()
+        command.mute()
+        if self.whole:
+            command.device.leave(self.whole, "krex_run_died")
+        if command.id in self.server.commands:
+            self.server.sweep()
+        else:
+            command.device.admission.leave(command)
 
     # the shim
 
@@ -152,21 +199,26 @@ class Connection:
         elif self.process is None:
             return
         elif m.type == lib.KREX_WIRE_ENTER and m.slot < lib.KREX_MARKS:
-            mark = self.marks[m.slot] = Mark(self.process, m.slot, text)
+            mark = self.marks[m.slot] = ThreadMark(self.process, m.slot, text)
+            mark.command.opened(mark.record)
             self.process.device.enter(mark)
         elif m.type == lib.KREX_WIRE_LEAVE and m.slot < lib.KREX_MARKS:
-            self._leave(m.slot)
+            self._leave(m.slot, m.value)
 
-    def _leave(self, slot: int) -> None:
+    def _leave(self, slot: int, submissions: int) -> None:
         assert self.process
         mark = self.marks.pop(slot, None)
         board, block = self.process.device.board.c, self.process.block
         if mark and not mark.ended:
+            mark.submissions_at_end = submissions
             self.process.device.leave(mark)
         else:
             lib.krex_mark_move(board, block, slot, lib.KREX_MARK_LEAVING, lib.KREX_MARK_FREE)
 
     def _hello(self, key: str, token: str, report: str) -> None:
+        # The same process under another program, while a child of the old one keeps its socket.
+        for other in [c for c in self.server.connections if c.process and c.pid == self.pid]:
+            other.gone()
         command = self.server.command_of(self.pid, token)
         device = command.device if command else self.server.device(key or DEFAULT_DEVICE)
         if command is None:
@@ -181,27 +233,32 @@ class Connection:
                 self.sock.send(bytes(ffi.buffer(answer)))
             device.refused()
             return
-        self.process = Process(self.pid, block, command, device)
+        self.process = Process(self.pid, block, command)
         if report:
-            self.process.send_record = lambda record: append_record(report, record)
+            self.process.send_record = lambda record: self._report_twice(command, report, record)
         self.pidfd = os.pidfd_open(self.pid)
-        self.server.loop.add_reader(self.pidfd, self._died)
+        self.server.loop.add_reader(self.pidfd, self.gone)
         device.joined(self.process)
         answer.type, answer.slot = lib.KREX_WIRE_WELCOME, block
         with contextlib.suppress(OSError):
             socket.send_fds(self.sock, [bytes(ffi.buffer(answer))], [device.board.fd])
 
-    def _died(self) -> None:
+    def _report_twice(self, command: Command, path: str, record: RegionRecord) -> None:
+        """KREX_REPORT says where a preloaded tree or a nested `krex run` wants its records."""
+        append_record(path, record)
+        command.report(record)
+
+    def gone(self) -> None:
+        """The process ended, or another program runs in it."""
+        if self.process is None:
+            return
         self.server.loop.remove_reader(self.pidfd)
         os.close(self.pidfd)
-        if self.process:
-            process, self.process = self.process, None
-            process.device.gone(process)
-            command = process.command
-            if command.id.startswith("p-") and not any(
-                p.command is command for p in process.device.processes.values()
-            ):
-                self.server.commands.pop(command.id, None)
+        process, self.process = self.process, None
+        process.device.gone(process)
+        command = process.command
+        if command.id.startswith("p-") and not command.processes():
+            self.server.commands.pop(command.id, None)
 
 
 def append_record(path: str, record: RegionRecord) -> None:
@@ -256,69 +313,7 @@ class Server:
         for command in [c for c in self.commands.values() if c.run_ended]:
             if command.group is None or command.group.remove():
                 del self.commands[command.id]
-
-    def status(self) -> dict[str, Any]:
-        """The object of `krex status --json`."""
-        now = time.monotonic()
-        devices = [
-            {
-                "device": d.key,
-                "gate": "closed" if d.board.epoch() & 1 else "open",
-                "epoch": d.board.epoch(),
-                "hold": {
-                    "hold_id": d.hold_id,
-                    "command": d.holding[0].process.command.id,
-                    "since_s": now - d.holding[0].granted if d.holding[0].granted else 0.0,
-                    "marks": len(d.holding),
-                }
-                if d.holding
-                else None,
-                "queue": [
-                    {
-                        "command": m.process.command.id,
-                        "pid": m.process.pid,
-                        "waited_s": now - m.requested,
-                    }
-                    for m in d.queue
-                ],
-                "processes": [
-                    {
-                        "pid": p.pid,
-                        "command": p.command.id,
-                        "state": "live",
-                        "clean": bool(lib.krex_block_clean(d.board.c, p.block)),
-                        "submissions": lib.krex_block_submissions(d.board.c, p.block),
-                    }
-                    for p in d.processes.values()
-                ],
-            }
-            for d in self.devices.values()
-        ]
-        commands = [
-            {
-                "command": c.id,
-                "tenant": c.tenant,
-                "argv": c.argv,
-                "device": c.device.key,
-                "root_pid": c.root_pid,
-                "frozen": bool(c.group and c.group.frozen),
-                "frozen_s": c.group.frozen_s if c.group else 0.0,
-                "cgroup": str(c.group.path) if c.group else None,
-            }
-            for c in self.commands.values()
-        ]
-        return {
-            "schema": "krex.status",
-            "schema_version": 1,
-            "controller": {
-                "pid": os.getpid(),
-                "version": "0.1.0",
-                "socket": str(self.path),
-                "started_unix_s": self.started,
-            },
-            "devices": devices,
-            "commands": commands,
-        }
+                command.device.admission.leave(command)
 
     async def run(self, listener: socket.socket) -> None:
         """Serve until idle for idle_exit_s."""

@@ -45,23 +45,23 @@ OPTIONS = (
         "device",
         "text",
         ("--device",),
-        "Run on this device, by the name that `krex status` shows. Default: the least loaded one.",
+        "Run on this device, by the name that `krex status` shows. Default: cpu:0.",
         metavar="DEVICE",
     ),
     Option(
         "tenant",
         "text",
         ("--tenant",),
-        "Whom the command is counted for; devices are shared fairly between tenants. "
-        "Default: your user id.",
+        "Whom the command is counted for, in records and in `krex status`. Default: your user id.",
         metavar="NAME",
     ),
     Option(
         "exclusive",
         "choice",
         ("--exclusive",),
-        "What gets the device alone. 'region': each timed region, while it runs. 'none': nothing; "
-        "it shares the device and its records say so. 'command' (all of it): not there yet.",
+        "What gets the device alone. 'region': each timed region, while it runs. 'command': the "
+        "whole command; it starts when no other runs there, and others wait for its end. 'none': "
+        "nothing; it shares the device and its records say so.",
         choices=("region", "command", "none"),
         default="region",
     ),
@@ -90,7 +90,7 @@ OPTIONS = (
         "max_hold",
         "seconds",
         ("--max-hold",),
-        "Give the device back when a region has held it for this long.",
+        "Give the device back when a marked region has held it for this long.",
         metavar="SECONDS",
         default=DEFAULT_MAX_HOLD_S,
     ),

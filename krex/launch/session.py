@@ -87,6 +87,8 @@ def _run_protected(
     for text in admission.lacking:
         messages.warn(text)
     variables = _child_variables(path, library, socket, admission.command, messages)
+    if report and os.path.abspath(variables.get("KREX_REPORT", "")) == os.path.abspath(report.path):
+        del variables["KREX_REPORT"]  # each record once
     guard = Guard(admission.cgroup)
     supervisor = Supervisor(options, messages, admission.channel, guard, report)
     child = spawn.spawn(

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Marks: one marked phase each, from its request to its record."""
+
+import abc
+import asyncio
+import itertools
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from krex.native import lib
+from krex.protect.cpu_time import Snapshot
+from krex.record import SCHEMA, SCHEMA_VERSION, RegionRecord
+
+if TYPE_CHECKING:
+    from krex.controller.command import Command
+
+_ids = itertools.count(1)
+
+
+def parent_of(pid: int) -> int:
+    """The parent's pid, 0 if the process is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return int(stat.read().rpartition(b")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def descends(pid: int, ancestor: int) -> bool:
+    """Whether pid is ancestor or below it."""
+    while pid > 1:
+        if pid == ancestor:
+            return True
+        pid = parent_of(pid)
+    return False
+
+
+class Process:
+    """One registered client process."""
+
+    def __init__(self, pid: int, block: int, command: "Command") -> None:
+        self.pid, self.block, self.command = pid, block, command
+        self.device = command.device
+        self.regions = 0
+        self.send_record: Callable[[RegionRecord], None] = command.report
+
+    def submissions(self) -> int:
+        """How many it made so far."""
+        return int(lib.krex_block_submissions(self.device.board.c, self.block))
+
+    def has_flag(self, flag: int) -> bool:
+        """Whether the shim set this flag (KREX_FLAG_*)."""
+        return bool(lib.krex_block_flags(self.device.board.c, self.block) & flag)
+
+
+class Mark(abc.ABC):
+    """What a thread marked, or a whole command. The hold that serves it decides its verdict."""
+
+    def __init__(self, command: "Command", pid: int, marker: str, name: str, index: int) -> None:
+        self.command = command
+        self.requested = time.monotonic()
+        self.granted = 0.0
+        self.ended = False
+        # CPU time of siblings that cannot be frozen, at the grant.
+        self.cpu_at_grant: Snapshot = {}
+        self._submissions_at_grant = 0
+        self.record = RegionRecord(
+            schema=SCHEMA,
+            schema_version=SCHEMA_VERSION,
+            region_id=f"r-{os.getpid()}-{next(_ids)}",
+            command=command.id,
+            tenant=command.tenant,
+            pid=pid,
+            device=command.device.key,
+            marker=marker,
+            name=name,
+            index=index,
+            exclusive=False,
+            reasons=[],
+            wait_s=0.0,
+        )
+
+    def not_exclusive(self, reason: str) -> None:
+        """Take exclusivity from it, or give a further reason why it has none."""
+        self.record.exclusive = False
+        if reason not in self.record.reasons:
+            self.record.reasons.append(reason)
+
+    def answer(self) -> None:
+        """Let it go on, as the record's verdict stands. Does nothing if it did already, or left."""
+        if self.ended or self.granted:
+            return
+        self.granted = time.monotonic()
+        self.record.wait_s = self.granted - self.requested
+        self._submissions_at_grant = self.submissions()
+        if not self._let_go_on(self.record.exclusive):
+            self.not_exclusive("began_without_grant")  # our lease had run out, or it left
+
+    def complete(self) -> None:
+        """Complete the record but for what the end of the hold says."""
+        if self.granted:
+            self.record.hold_s = time.monotonic() - self.granted
+            self.record.submissions = self.submissions() - self._submissions_at_grant
+        else:
+            self.record.wait_s = time.monotonic() - self.requested
+        self._leave_board()
+
+    @property
+    @abc.abstractmethod
+    def process(self) -> Process | None:
+        """The process whose mark it is, if it is one's."""
+
+    @abc.abstractmethod
+    def covers(self, process: Process) -> bool:
+        """Whether this process belongs to the holder while this mark has the device."""
+
+    @abc.abstractmethod
+    def submissions(self) -> int:
+        """How many were made so far by what it marks."""
+
+    @abc.abstractmethod
+    def uses_other_device(self) -> bool:
+        """Whether what it marks has a context elsewhere too."""
+
+    @abc.abstractmethod
+    def send(self) -> None:
+        """Send the record to whoever wants it."""
+
+    @abc.abstractmethod
+    def _let_go_on(self, exclusive: bool) -> bool:
+        """Tell what waits for the grant; False: it did not wait."""
+
+    @abc.abstractmethod
+    def _leave_board(self) -> None:
+        """Give back what it has on the board."""
+
+
+class ThreadMark(Mark):
+    """An outermost mark of a process's thread. Its state is a word in the process's block."""
+
+    def __init__(self, process: Process, slot: int, name: str) -> None:
+        super().__init__(process.command, process.pid, "explicit", name, process.regions)
+        process.regions += 1
+        self._process, self.slot = process, slot
+        # By the thread itself: it submits on before we read that its region ended.
+        self.submissions_at_end: int | None = None
+
+    @property
+    def process(self) -> Process:
+        return self._process
+
+    def covers(self, process: Process) -> bool:
+        return descends(process.pid, self._process.pid)
+
+    def submissions(self) -> int:
+        if self.submissions_at_end is not None:
+            return self.submissions_at_end
+        return self._process.submissions()
+
+    def uses_other_device(self) -> bool:
+        return self._process.has_flag(lib.KREX_FLAG_OTHER_DEVICE)
+
+    def send(self) -> None:
+        self._process.send_record(self.record)
+
+    def _let_go_on(self, exclusive: bool) -> bool:
+        state = lib.KREX_MARK_EXCLUSIVE if exclusive else lib.KREX_MARK_SHARED
+        return self._move(lib.KREX_MARK_REQUESTED, state)
+
+    def _leave_board(self) -> None:
+        board, block = self._process.device.board.c, self._process.block
+        longest = lib.krex_block_longest_wait_ns(board, block)
+        self.record.longest_gate_wait_s = longest * 1e-9
+        self._move(lib.KREX_MARK_LEAVING, lib.KREX_MARK_FREE)
+
+    def _move(self, before: int, after: int) -> bool:
+        board, block = self._process.device.board.c, self._process.block
+        return bool(lib.krex_mark_move(board, block, self.slot, before, after))
+
+
+class CommandMark(Mark):
+    """A whole command: it is answered before it starts, and ends when its `krex run` says so."""
+
+    def __init__(self, command: "Command", pid: int, marker: str) -> None:
+        super().__init__(command, pid, marker, "", 0)
+        self.answered = asyncio.Event()
+
+    @property
+    def process(self) -> None:
+        return None
+
+    def covers(self, process: Process) -> bool:
+        return process.command is self.command
+
+    def submissions(self) -> int:
+        return self.command.submissions()
+
+    def uses_other_device(self) -> bool:
+        return any(p.has_flag(lib.KREX_FLAG_OTHER_DEVICE) for p in self.command.processes())
+
+    def send(self) -> None:
+        self.command.report(self.record)
+
+    def _let_go_on(self, exclusive: bool) -> bool:
+        self.answered.set()
+        return True
+
+    def _leave_board(self) -> None:
+        """It has nothing there."""

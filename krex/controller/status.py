@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `krex status` is told: the controller's state as the documented object."""
+
+import os
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import krex
+from krex import status
+from krex.native import lib
+
+if TYPE_CHECKING:
+    from krex.controller.admission import Applicant
+    from krex.controller.command import Command
+    from krex.controller.device import Device
+    from krex.controller.hold import Hold
+    from krex.controller.mark import Mark, Process
+    from krex.controller.server import Server
+
+# The answer is one packet, and a socket's buffer takes 200 KiB of it: 64 commands and the
+# processes of a full board.
+ARGV_BYTES = 1024
+
+
+def describe(server: "Server") -> status.Status:
+    """Take the whole picture at once."""
+    now = time.monotonic()
+    return status.Status(
+        schema=status.SCHEMA,
+        schema_version=status.SCHEMA_VERSION,
+        controller=status.Controller(
+            pid=os.getpid(),
+            version=krex.__version__,
+            socket=str(server.path),
+            started_unix_s=server.started,
+        ),
+        devices=[_device(device, now) for device in server.devices.values()],
+        commands=[_command(command) for command in server.commands.values()],
+    )
+
+
+def _device(device: "Device", now: float) -> status.Device:
+    epoch = device.board.epoch()
+    return status.Device(
+        device=device.key,
+        gate="closed" if epoch & 1 else "open",
+        epoch=epoch,
+        hold=_hold(device.hold, now) if device.hold else None,
+        queue=[_waiter(mark, now) for mark in device.queue],
+        admission=[_applicant(applicant, now) for applicant in device.admission.waiting],
+        processes=[_process(process) for process in device.processes.values()],
+    )
+
+
+def _hold(hold: "Hold", now: float) -> status.Hold:
+    first = hold.first
+    return status.Hold(
+        hold_id=hold.id,
+        command=first.command.id,
+        since_s=now - first.granted if first.granted else 0.0,
+        marks=len(hold.marks),
+    )
+
+
+def _waiter(mark: "Mark", now: float) -> status.Waiter:
+    return status.Waiter(
+        command=mark.command.id, pid=mark.record.pid, waited_s=now - mark.requested
+    )
+
+
+def _applicant(applicant: "Applicant", now: float) -> status.Applicant:
+    command = applicant.command
+    return status.Applicant(
+        command=command.id,
+        tenant=command.tenant,
+        argv=list(_cut(command.argv)),
+        alone=applicant.alone,
+        waited_s=now - applicant.requested,
+    )
+
+
+def _process(process: "Process") -> status.Process:
+    board, block = process.device.board.c, process.block
+    return status.Process(
+        pid=process.pid,
+        command=process.command.id,
+        state="live",
+        clean=bool(lib.krex_block_clean(board, block)),
+        submissions=lib.krex_block_submissions(board, block),
+    )
+
+
+def _command(command: "Command") -> status.Command:
+    group = command.group
+    return status.Command(
+        command=command.id,
+        tenant=command.tenant,
+        argv=list(_cut(command.argv)),
+        device=command.device.key,
+        root_pid=command.root_pid,
+        frozen=bool(group and group.frozen),
+        frozen_s=group.frozen_s if group else 0.0,
+        cgroup=str(group.path) if group else None,
+    )
+
+
+def _cut(argv: list[str]) -> Iterable[str]:
+    """The words that fit into ARGV_BYTES; the first that does not ends in three dots."""
+    left = ARGV_BYTES
+    for word in argv:
+        data = word.encode("utf-8", "replace")
+        if len(data) > left:
+            yield data[:left].decode("utf-8", "ignore") + "..."
+            return
+        yield word
+        left -= len(data) + 1
