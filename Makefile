@@ -67,6 +67,7 @@ $(VENV)/.dev: $(VENV)/.cpu
 # CHECK_SOURCES_NAME, that exits 0, or 77 to be skipped.
 
 CHECK_CORE := $(wildcard shim/gate.c shim/closer.c)
+CHECK_SOURCES_opencl_drain := $(addprefix shim/opencl/,hooks.c drain.c command.c pending.c userevent.c)
 CHECK_TESTS := $(sort $(patsubst tests/unit/c/%.c,%,$(wildcard tests/unit/c/*.c)))
 CHECK_CFLAGS := -std=gnu11 -D_GNU_SOURCE -g -Wall -Wextra -Werror -Ishim -Itests/unit/c
 CHECK_VARIANTS := plain address undefined thread valgrind
