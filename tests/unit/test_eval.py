@@ -31,12 +31,6 @@ def test_overhead_reports_every_case(overhead):
         assert quartiles["q1"] <= quartiles["median"] == overhead[name] <= quartiles["q3"]
 
 
-def test_overhead_is_that_of_a_real_hook(overhead):
-    # It is more than nothing, and a full fence is more than the fast path on any machine.
-    assert overhead["direct_ns"] > 0 and overhead["added_ns"] > 0
-    assert overhead["added_full_fence_ns"] > overhead["added_in_region_ns"]
-
-
 def test_a_limit_is_an_exit_status(overhead):
     beyond = krex("overhead", "--rounds", "2", "--limit", "0")
     assert beyond.returncode == 1 and "more than 0 ns" in beyond.stderr
