@@ -121,8 +121,9 @@ class Device:
                 try:
                     await self._serve_hold(self.hold)
                 except Exception as failure:  # noqa: BLE001 - the device must not stay shut
-                    self.hold.spoil(f"controller_error: {failure!r}")
-                    self.hold.undo()
+                    reason = f"controller_error: {failure!r}"
+                    self.hold.spoil(reason)
+                    self.hold.refuse(reason)
                     self.hold.grant()
                 for mark in self.hold.left:
                     mark.send()
@@ -134,12 +135,10 @@ class Device:
             if first.command.exclusive == "none":
                 raise Abort("exclusive_none")
             await hold.acquire()
-            first.record.exclusive = True
         except Abort as failure:
-            hold.undo()
-            first.not_exclusive(str(failure))
+            hold.refuse(str(failure))
         hold.grant()
-        if first.record.exclusive:
+        if hold.exclusive:
             # A command that is one region has no limit of its own: it ends when it ends.
             whole = isinstance(first, CommandMark)
             await self._until_left(hold, None if whole else first.command.max_hold_s)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from krex.controller.board import GATE, HEAVY
@@ -26,9 +27,9 @@ IN_FLIGHT_DEADLINE_S = 0.5
 DRAIN_DEADLINE_S = 5.0
 FREEZE_DEADLINE_S = 0.1
 LEAVE_DRAIN_DEADLINE_S = 0.1
-# What --max-wait leaves to a drain at least: it is a limit on waiting for others, and a handshake
+# What --max-wait leaves to each step at least: it is a limit on waiting for others, and a handshake
 # with nobody in the way takes a moment too.
-LEAST_DRAIN_S = 0.1
+LEAST_STEP_S = 0.1
 # Steps usually take less than this; asyncio's timers are no finer than a millisecond.
 PATIENCE_S = 0.002
 # On a CPU the cores are the device. A sibling that can't be frozen may still use so much of them:
@@ -63,7 +64,10 @@ class Hold:
         self.first = first
         self.marks = [first]
         self.left: list[Mark] = []  # their records wait for the end, which says if work was left
-        self.granted = False
+        self.granted = self.exclusive = False
+        self._reason = ""  # why it is not exclusive
+        self._handshake = Handshake()
+        self._siblings_then: Siblings | UnsetType = UNSET
         self._freezing = False
         self._epoch = 0  # the closed one; 0: we have closed nothing
         self._frozen: list[Command] = []
@@ -83,6 +87,8 @@ class Hold:
 
     def leave(self, mark: "Mark") -> None:
         """One of its marks ended."""
+        if not mark.granted and not mark.record.reasons:
+            mark.not_exclusive("left_while_waiting")
         self._check(mark)
         mark.complete()
         self.marks.remove(mark)
@@ -139,15 +145,15 @@ class Hold:
         await self._close(GATE, epoch, IN_FLIGHT_DEADLINE_S, "submission_in_flight")
         self._step_done("in_flight_s")
         dirty = [p for p in siblings if not lib.krex_block_clean(board, p.block)]
-        await self._drain(dirty, *self._drain_limit())
+        await self._drain(dirty, *self._limit(DRAIN_DEADLINE_S, "sibling_not_drained"))
         self._step_done("drain_s")
         await self._freeze()
         self._step_done("freeze_s")
         if self.board.epoch() != self._epoch:
             raise Abort("lease_lost")
-        if self.first.ended:
+        if not self.marks:
             raise Abort("left_while_waiting")
-        self.first.record.siblings = Siblings(
+        self._siblings_then = Siblings(
             processes=len(siblings),
             clean=len(siblings) - len(dirty),
             drained=len(dirty),
@@ -156,6 +162,12 @@ class Hold:
         )
         if reason := self._noted_reason(self.first):
             raise Abort(reason)
+        self.exclusive = True
+
+    def refuse(self, reason: str) -> None:
+        """It could not be acquired; whoever waits for it goes on without."""
+        self._reason = reason
+        self.undo()
 
     async def _close(self, which: int, epoch: int, limit_s: float, reason: str) -> None:
         if not self.board.swap(which, epoch):
@@ -179,16 +191,13 @@ class Hold:
     def _is_gone(self, process: "Process") -> bool:
         return self.device.processes.get(process.block) is not process
 
-    def _drain_limit(self) -> tuple[float, str]:
-        """Seconds, and the reason to give after them."""
-        reason = "sibling_not_drained"
+    def _limit(self, step_s: float, reason: str) -> tuple[float, str]:
+        """How long a step may take, and the reason to give then: --max-wait may be shorter."""
         limit_s = self.first.command.max_wait_s
         if limit_s is None:
-            return DRAIN_DEADLINE_S, reason
-        left_s = max(self.first.requested + limit_s - time.monotonic(), LEAST_DRAIN_S)
-        if left_s < DRAIN_DEADLINE_S:
-            reason = "max_wait_exceeded"
-        return min(left_s, DRAIN_DEADLINE_S), reason
+            return step_s, reason
+        left_s = max(self.first.requested + limit_s - time.monotonic(), LEAST_STEP_S)
+        return (left_s, "max_wait_exceeded") if left_s < step_s else (step_s, reason)
 
     async def _freeze(self) -> None:
         self._freezing = True
@@ -206,24 +215,24 @@ class Hold:
         """Note how long it took, also for a handshake that fails later."""
         now = time.monotonic()
         taken = {name: now - self._step_began}
-        before = self.first.record.handshake or Handshake()
-        self.first.record.handshake = replace(before, **taken)
+        self._handshake = replace(self._handshake, **taken)
         self._step_began = now
 
     def grant(self) -> None:
-        """Answer all that wait, with the verdict of the first."""
+        """Answer all that wait."""
         self.granted = True
         for mark in list(self.marks):
             self._answer(mark)
 
     def _answer(self, mark: "Mark") -> None:
-        like, record = self.first.record, mark.record
-        if record is not like:
-            record.exclusive, record.reasons = like.exclusive, list(like.reasons)
-            record.handshake, record.siblings = like.handshake, like.siblings
-        if record.exclusive:
-            record.hold_id = self.id
+        record = mark.record
+        if self._step_began:
+            record.handshake, record.siblings = self._handshake, self._siblings_then
+        if self.exclusive:
+            record.exclusive, record.hold_id = True, self.id
             mark.cpu_at_grant = cpu_time.snapshot(self._loose_roots())
+        else:
+            mark.not_exclusive(self._reason)
         mark.answer()
 
     async def release(self) -> None:

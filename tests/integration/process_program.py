@@ -190,6 +190,7 @@ def waits_behind() -> None:
             print("interrupted", flush=True)
 
     with holder_of_the_same_command():
+        print("first", flush=True)
         reap(in_child(second))
     print("over", flush=True)
 

@@ -18,7 +18,9 @@ PROGRAM = Path(__file__).with_name("process_program.py")
 def waits_behind(krex: Krex, *options: str) -> subprocess.Popen[str]:
     """A region behind one that lasts until "leave": of its own command, so that it isn't frozen."""
     report = ("--report", str(krex.folder / "r.jsonl"))
-    return krex.python(PROGRAM, "waits-behind", options=(*report, *options))
+    child = krex.python(PROGRAM, "waits-behind", options=(*report, *options))
+    assert child.stdout.readline() == "first\n"
+    return child
 
 
 def leave(krex: Krex, child: subprocess.Popen[str], status: int = 0) -> dict[str, dict]:
