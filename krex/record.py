@@ -234,7 +234,8 @@ REASONS: Final = {
     ),
     "sibling_not_drained": Reason(
         "Work of a sibling did not complete within 5 s: a long kernel, or one that waits for "
-        "something that its own program has yet to do, such as an unset user event.",
+        "something that its own program has yet to do, such as an event callback that waits at the "
+        "gate.",
         "Run it beside other siblings, or when that one has ended.",
     ),
     "freeze_incomplete": Reason(

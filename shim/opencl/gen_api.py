@@ -29,17 +29,17 @@ KINDS = {
     "ENQUEUE": "submission: queue first; num_events, wait_list, event last; returns at once",
     "ENQUEUE_BLOCKING": "the same with a parameter `blocking`",
     "MAP_BLOCKING": "the same with `blocking`, returns a pointer, errcode_ret after event",
-    "SUBMIT": "submission, queue first, without those last three",
-    "SUBMIT_HAND": "can let waiting work start; written by hand",
+    "SUBMIT_HAND": "submission that orders others or lets them start; written by hand",
     "HEAVY": "allocates or frees device memory",
     "HEAVY_HAND": "makes or destroys a context or a queue; written by hand",
     "TRACK_HAND": "not gated, but the shim has to know; written by hand",
     "RESOLVE_HAND": "hands out function addresses; written by hand",
     "NEVER": "waits and queries: must never be gated, not hooked",
     "PASS": "can't touch the device (compile, reflect, retain, set): not hooked",
+    "EXT_HAND": "extension, by address only, that has a hook all the same; written by hand",
     "EXT_SUBMIT": "extension that reaches the device past the hooks: asking for it is recorded",
 }
-HOOKED = tuple(KINDS)[:9]
+HOOKED = tuple(KINDS)[:8]
 
 # Functions by name. These are looked at first.
 EXPLICIT = {
@@ -48,8 +48,9 @@ EXPLICIT = {
         clEnqueueWriteBuffer clEnqueueWriteBufferRect clEnqueueWriteImage
         clEnqueueSVMMemcpy clEnqueueSVMMap""",
     "MAP_BLOCKING": "clEnqueueMapBuffer clEnqueueMapImage",
-    "SUBMIT": "clEnqueueMarker clEnqueueBarrier clEnqueueWaitForEvents",
-    "SUBMIT_HAND": "clSetUserEventStatus",
+    "SUBMIT_HAND": """
+        clEnqueueMarker clEnqueueBarrier clEnqueueWaitForEvents
+        clEnqueueMarkerWithWaitList clEnqueueBarrierWithWaitList clSetUserEventStatus""",
     "HEAVY": """
         clCreateBuffer clCreateBufferWithProperties
         clCreateImage clCreateImage2D clCreateImage3D clCreateImageWithProperties
@@ -59,12 +60,12 @@ EXPLICIT = {
     "HEAVY_HAND": """
         clCreateContext clCreateContextFromType clReleaseContext
         clCreateCommandQueue clCreateCommandQueueWithProperties clReleaseCommandQueue""",
-    "TRACK_HAND": "clRetainCommandQueue",
+    "TRACK_HAND": "clRetainCommandQueue clCreateUserEvent",
     "RESOLVE_HAND": "clGetExtensionFunctionAddress clGetExtensionFunctionAddressForPlatform",
     "NEVER": "clFinish clFlush clWaitForEvents",
     # clCreateSubBuffer is a view of memory that is there already.
     "PASS": """
-        clCreateUserEvent clCreateSubBuffer clCreateSubDevices clCreateSubDevicesEXT
+        clCreateSubBuffer clCreateSubDevices clCreateSubDevicesEXT
         clCreateEventFromGLsyncKHR clCreateEventFromEGLSyncKHR
         clCreateSampler clCreateSamplerWithProperties
         clCreateProgramWithSource clCreateProgramWithBinary clCreateProgramWithIL
@@ -83,9 +84,11 @@ EXPLICIT = {
         clCreateCommandBufferKHR clFinalizeCommandBufferKHR clReleaseCommandBufferKHR
         clUpdateMutableCommandsKHR clCreateSemaphoreWithPropertiesKHR clReleaseSemaphoreKHR
         clCreateAcceleratorINTEL clReleaseAcceleratorINTEL""",
-    # Not enqueues, but heavy all the same, or (the queue) making work the drain can't see.
+    # What it makes has to be drained.
+    "EXT_HAND": "clCreateCommandQueueWithPropertiesKHR",
+    # Not enqueues, but heavy all the same.
     "EXT_SUBMIT": """
-        clCreateCommandQueueWithPropertiesKHR clTerminateContextKHR
+        clTerminateContextKHR
         clCreateBufferWithPropertiesINTEL clCreateFromVA_APIMediaSurfaceINTEL
         clHostMemAllocINTEL clDeviceMemAllocINTEL clSharedMemAllocINTEL
         clMemFreeINTEL clMemBlockingFreeINTEL clSVMAllocARM clSVMFreeARM clImportMemoryARM""",
@@ -269,11 +272,10 @@ def check_shape(entry: Entry) -> None:
     names = tuple(p.name for p in function.params)
     tail = {"ENQUEUE": TRIO, "ENQUEUE_BLOCKING": TRIO, "MAP_BLOCKING": (*TRIO, "errcode_ret")}
     right = True
-    if kind in tail or kind == "SUBMIT":
+    if kind in tail:
         right = names[0] == "queue" and function.params[0].type == "cl_command_queue"
         right = right and ("blocking" in names) == kind.endswith("BLOCKING")
         right = right and (function.ret == "void *") == (kind == "MAP_BLOCKING")
-    if kind in tail:
         right = right and names[-len(tail[kind]) :] == tail[kind]
     if kind in HOOKED and (entry.index < 0 or not all(names)):
         right = False

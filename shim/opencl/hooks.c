@@ -8,6 +8,7 @@
 #include "../gate.h"
 #include "../vendor.h"
 #include "api.h"
+#include "command.h"
 
 #define HOOK __attribute__((visibility("default")))
 
@@ -20,15 +21,21 @@ static cl_int wait_for(cl_event event, cl_event own) {
     return status;
 }
 
+/* Declares what the drain knows of a command, and gives the command an event if the drain needs one. */
+#define KREX_CL_BEGIN(order, num_events, wait_list, event)                                         \
+    struct krex_cl_command command;                                                                \
+    (event) = krex_cl_command_begin(&command, order, queue, num_events, wait_list, event)
+
 #define KREX_CL_ENQUEUE(ret, name, object, params, args)                                           \
     HOOK ret name params;                                                                          \
     ret name params {                                                                              \
         bool mine = krex_gate_enter();                                                             \
+        KREX_CL_BEGIN(KREX_CL_LISTED, num_events, wait_list, event);                               \
         ret result = KREX_REAL(object, name) args;                                                 \
+        krex_cl_command_end(&command, queue, event, result == CL_SUCCESS);                         \
         krex_gate_leave(mine);                                                                     \
         return result;                                                                             \
     }
-#define KREX_CL_SUBMIT KREX_CL_ENQUEUE
 
 #define KREX_CL_ENQUEUE_BLOCKING(ret, name, object, params, args)                                  \
     HOOK ret name params;                                                                          \
@@ -39,7 +46,9 @@ static cl_int wait_for(cl_event event, cl_event own) {
             event = &own;                                                                          \
         blocking = CL_FALSE;                                                                       \
         bool mine = krex_gate_enter();                                                             \
+        KREX_CL_BEGIN(KREX_CL_LISTED, num_events, wait_list, event);                               \
         ret result = KREX_REAL(object, name) args;                                                 \
+        krex_cl_command_end(&command, queue, event, result == CL_SUCCESS);                         \
         krex_gate_leave(mine);                                                                     \
         return wait && result == CL_SUCCESS ? wait_for(*event, own) : result;                      \
     }
@@ -53,7 +62,9 @@ static cl_int wait_for(cl_event event, cl_event own) {
             event = &own;                                                                          \
         blocking = CL_FALSE;                                                                       \
         bool mine = krex_gate_enter();                                                             \
+        KREX_CL_BEGIN(KREX_CL_LISTED, num_events, wait_list, event);                               \
         ret result = KREX_REAL(object, name) args;                                                 \
+        krex_cl_command_end(&command, queue, event, result != NULL);                               \
         krex_gate_leave(mine);                                                                     \
         cl_int status = wait && result ? wait_for(*event, own) : CL_SUCCESS;                       \
         if (status != CL_SUCCESS && errcode_ret)                                                   \
@@ -68,6 +79,7 @@ static cl_int wait_for(cl_event event, cl_event own) {
 #define KREX_CL_NEVER(...)
 #define KREX_CL_PASS(...)
 #define KREX_CL_EXT_SUBMIT(...)
+#define KREX_CL_EXT_HAND(...)
 
 /* clSVMFree returns nothing. */
 #define KREX_CL_HEAVY(ret, name, object, params, args)                                             \
@@ -84,9 +96,55 @@ static void leave_heavy(bool *mine) { krex_heavy_leave(*mine); }
 #include "api.def"
 #undef KREX_CL_API
 
+/* The commands that order others. The older three say it without a list, or without an event. */
+#define KREX_CL_ORDERS(name, order, num_events, wait_list, event, args)                            \
+    bool mine = krex_gate_enter();                                                                 \
+    KREX_CL_BEGIN(order, num_events, wait_list, event);                                            \
+    cl_int result = KREX_REAL(queue, name) args;                                                   \
+    krex_cl_command_end(&command, queue, event, result == CL_SUCCESS);                             \
+    krex_gate_leave(mine);                                                                         \
+    return result
+
+cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint num_events,
+                                   const cl_event *wait_list, cl_event *event) {
+    KREX_CL_ORDERS(clEnqueueMarkerWithWaitList, KREX_CL_ALL, num_events, wait_list, event,
+                   (queue, num_events, wait_list, event));
+}
+
+cl_int clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint num_events,
+                                    const cl_event *wait_list, cl_event *event) {
+    KREX_CL_ORDERS(clEnqueueBarrierWithWaitList, KREX_CL_ALL_BARRIER, num_events, wait_list, event,
+                   (queue, num_events, wait_list, event));
+}
+
+cl_int clEnqueueMarker(cl_command_queue queue, cl_event *event) {
+    KREX_CL_ORDERS(clEnqueueMarker, KREX_CL_ALL, 0, NULL, event, (queue, event));
+}
+
+cl_int clEnqueueBarrier(cl_command_queue queue) {
+    cl_event *none = NULL;
+    KREX_CL_ORDERS(clEnqueueBarrier, KREX_CL_ALL_BARRIER, 0, NULL, none, (queue));
+}
+
+cl_int clEnqueueWaitForEvents(cl_command_queue queue, cl_uint num_events,
+                              const cl_event *event_list) {
+    cl_event *none = NULL;
+    KREX_CL_ORDERS(clEnqueueWaitForEvents, KREX_CL_BARRIER, num_events, event_list, none,
+                   (queue, num_events, event_list));
+}
+
+cl_event clCreateUserEvent(cl_context context, cl_int *errcode_ret) {
+    cl_event event = KREX_REAL(context, clCreateUserEvent)(context, errcode_ret);
+    if (event)
+        krex_cl_user_event_made(event);
+    return event;
+}
+
 /* Setting a user event lets waiting work start: a submission. */
 cl_int clSetUserEventStatus(cl_event event, cl_int execution_status) {
     bool mine = krex_gate_enter();
+    if (execution_status <= CL_COMPLETE)
+        krex_cl_user_event_setting(event);
     cl_int result = KREX_REAL(event, clSetUserEventStatus)(event, execution_status);
     krex_gate_leave(mine);
     return result;
@@ -152,6 +210,31 @@ cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_devic
     return queue;
 }
 
+/* The same before it was in the standard: each driver has its own, and nobody exports it. */
+static cl_command_queue
+krex_clCreateCommandQueueWithPropertiesKHR(cl_context context, cl_device_id device,
+                                           const cl_queue_properties *properties,
+                                           cl_int *errcode_ret) {
+    static const char name[] = "clCreateCommandQueueWithPropertiesKHR";
+    krex_fn_clCreateCommandQueueWithProperties create = NULL;
+    cl_platform_id platform = NULL;
+    if (device)
+        KREX_REAL(device, clGetDeviceInfo)
+    (device, CL_DEVICE_PLATFORM, sizeof(cl_platform_id), &platform, NULL);
+    if (platform)
+        create = KREX_REAL(platform, clGetExtensionFunctionAddressForPlatform)(platform, name);
+    if (!create && errcode_ret)
+        *errcode_ret = CL_INVALID_DEVICE;
+    if (!create)
+        return NULL;
+    bool mine = krex_heavy_enter();
+    cl_command_queue queue = create(context, device, properties, errcode_ret);
+    if (queue)
+        krex_cl_queue_made(queue);
+    krex_heavy_leave(mine);
+    return queue;
+}
+
 cl_int clRetainCommandQueue(cl_command_queue queue) {
     cl_int result = KREX_REAL(queue, clRetainCommandQueue)(queue);
     if (result == CL_SUCCESS)
@@ -178,7 +261,6 @@ static const struct hook hooks[] = {
 #define KREX_LIST_ENQUEUE KREX_HOOKED
 #define KREX_LIST_ENQUEUE_BLOCKING KREX_HOOKED
 #define KREX_LIST_MAP_BLOCKING KREX_HOOKED
-#define KREX_LIST_SUBMIT KREX_HOOKED
 #define KREX_LIST_SUBMIT_HAND KREX_HOOKED
 #define KREX_LIST_HEAVY KREX_HOOKED
 #define KREX_LIST_HEAVY_HAND KREX_HOOKED
@@ -187,6 +269,7 @@ static const struct hook hooks[] = {
 #define KREX_LIST_NEVER(name)
 #define KREX_LIST_PASS(name)
 #define KREX_LIST_EXT_SUBMIT(name) {#name, NULL},
+#define KREX_LIST_EXT_HAND(name) {#name, (void *)krex_##name},
 #define KREX_CL_API(kind, ret, name, index, object, params, args) KREX_LIST_##kind(name)
 #include "api.def"
 #undef KREX_CL_API
