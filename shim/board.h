@@ -41,8 +41,9 @@
  * from then on and frees the block; the kernel tears its work down. A client thread that ends or is
  * cancelled inside a call retracts it. One that jumps out of a call stays announced: no region beside
  * it is exclusive until it ends (submission_in_flight, or heavy_call_running), because nobody can
- * tell it from one that is still in the driver. A thread that ends without running its destructors
- * inside a call (exit by raw system call): the same, until the process ends.
+ * tell it from one that is still in the driver. So does one that ends inside a call without running
+ * its destructors (exit by raw system call), until its word is needed: where no word is free, those of
+ * threads that are gone are taken.
  * A controller that dies with a gate closed: its lease expires, and whoever waits swaps the gates
  * open (reopen.h). A controller that resumes after that fails its own next swap, or finds at its last
  * look that the gate left its epoch, and aborts the hold. No lock lives here.

@@ -22,11 +22,11 @@ void (*krex_gate_attach_hook)(void);
 enum kind { SUBMIT, HEAVY };
 enum route { NOT_ANNOUNCED, BY_WORD, BY_COUNTER };
 
-/* A thread's slow half. The handlers of the thread are the only others that see it, so plain order
- * suffices; each order that matters is kept by a compiler fence and stands with its reason. */
-static __thread uint64_t attached_to = KREX_SLOW; /* what all of the thread's state belongs to */
-static __thread enum route heavy_by;              /* how the heavy call under way is announced */
-static __thread bool counted;                     /* the submission under way is in the counter */
+/* A thread's slow half. The handlers of the thread are the only others that see it. Volatile, because
+ * the compiler otherwise takes it that no function of libc can run one. */
+static __thread volatile uint64_t attached_to = KREX_SLOW; /* what all of it belongs to */
+static __thread volatile enum route heavy_by; /* how the heavy call under way is announced */
+static __thread volatile bool counted;        /* the submission under way is in the counter */
 
 static pthread_key_t exit_key;
 static bool exit_key_made;
@@ -65,7 +65,6 @@ static void end_thread(void *unused) {
         krex_add_seq_cst(&krex_process.block->overflow_heavy, -1);
     krex_thread.generation = attached_to = KREX_SLOW; /* a later destructor takes a word anew */
     krex_thread.word = NULL;
-    forget_calls();
     if (w) {
         retract(&w->submit);
         retract(&w->heavy);
@@ -74,17 +73,35 @@ static void end_thread(void *unused) {
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
+/* Makes a word this thread's if its owner is `owner`; 0 is nobody. */
+static bool take_from(struct krex_block *b, uint32_t i, int32_t owner, int32_t tid) {
+    if (!krex_cas_u32((uint32_t *)&b->words[i].tid, (uint32_t)owner, (uint32_t)tid))
+        return false;
+    /* Before the first announce: the closer looks no further than this. */
+    uint32_t used = krex_load_relaxed(&b->words_used);
+    while (used < i + 1 && !krex_cas_u32(&b->words_used, used, i + 1))
+        used = krex_load_relaxed(&b->words_used);
+    return true;
+}
+
+static bool thread_is_gone(int32_t tid) {
+    return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
+}
+
+/* A free word; else one whose thread is gone without having given it back: it ended by a raw system
+ * call, or a handler took the word after the last destructor. Else NULL. */
 static struct krex_word *take_word(struct krex_block *b) {
     int32_t tid = (int32_t)syscall(SYS_gettid);
+    for (uint32_t i = 0; i < KREX_WORDS; i++)
+        if (krex_load_relaxed(&b->words[i].tid) == 0 && take_from(b, i, 0, tid))
+            return &b->words[i];
     for (uint32_t i = 0; i < KREX_WORDS; i++) {
-        if (krex_load_relaxed(&b->words[i].tid) != 0 ||
-            !krex_cas_u32((uint32_t *)&b->words[i].tid, 0, (uint32_t)tid))
-            continue;
-        /* Before the first announce: the closer looks no further than this. */
-        uint32_t used = krex_load_relaxed(&b->words_used);
-        while (used < i + 1 && !krex_cas_u32(&b->words_used, used, i + 1))
-            used = krex_load_relaxed(&b->words_used);
-        return &b->words[i];
+        int32_t owner = krex_load_relaxed(&b->words[i].tid);
+        if (thread_is_gone(owner) && take_from(b, i, owner, tid)) {
+            retract(&b->words[i].submit); /* its call will not return */
+            retract(&b->words[i].heavy);
+            return &b->words[i];
+        }
     }
     return NULL;
 }
@@ -95,7 +112,7 @@ static void join(uint64_t generation) {
     sigset_t old;
     block_signals(&old);
     if (attached_to != generation) {
-        forget_calls(); /* in a forked child they were the parent's */
+        forget_calls(); /* those of a parent, or of a thread that has ended */
         krex_thread.word = exit_key_made ? take_word(krex_process.block) : NULL;
         attached_to = generation;
         krex_thread.generation = fast_generation();

@@ -84,10 +84,18 @@ static inline bool krex_may_pass(const struct krex_block *block, uint64_t epoch)
     return !(epoch & 1) || epoch == krex_load_relaxed(&block->pass);
 }
 
+/* Whether the thread has a word under the current attachment, and nothing in the counters. */
+static inline bool krex_on_fast_path(void) {
+    uint64_t generation = krex_load_relaxed(&krex_thread.generation);
+    bool same = generation == krex_load_relaxed(&krex_process.generation);
+    krex_compiler_fence(); /* only then the word: a handler may be the one who joins */
+    return same;
+}
+
 /* Announces a submission and waits for the gate. Returns false for a nested call, which passes with
  * its outermost one, and for a process that is not attached. */
 static inline bool krex_gate_enter(void) {
-    if (__builtin_expect(krex_thread.generation != krex_load_relaxed(&krex_process.generation), 0))
+    if (__builtin_expect(!krex_on_fast_path(), 0))
         return krex_gate_enter_slow();
     struct krex_word *w = krex_thread.word;
     uint64_t *gate = &krex_process.board->gate;
@@ -115,8 +123,7 @@ static inline bool krex_gate_enter(void) {
 static inline void krex_gate_leave(bool mine) {
     if (__builtin_expect(!mine, 0))
         return;
-    if (__builtin_expect(krex_thread.generation != krex_load_relaxed(&krex_process.generation),
-                         0)) {
+    if (__builtin_expect(!krex_on_fast_path(), 0)) {
         krex_gate_leave_slow(); /* in the counters, or forked inside the call */
         return;
     }
