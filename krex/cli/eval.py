@@ -65,6 +65,42 @@ def startup(rounds: int, as_json: bool, limit: float | None) -> None:
     _judge(result.added_ms, limit, "ms")
 
 
+@command.command("handshake", context_settings=CONTEXT)
+@click.option("--siblings", "counts", multiple=True, type=click.IntRange(min=0),
+              help="How many siblings; may be repeated. Default: 0, 1, 8 and 16.")  # fmt: skip
+@click.option("--regions", type=click.IntRange(min=2), default=200, show_default=True)
+@click.option(
+    "--dirty/--clean", default=True, help="Also beside siblings that submit all the time."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the documented JSON list.")
+def handshake(counts: tuple[int, ...], regions: int, dirty: bool, as_json: bool) -> None:
+    """How long a region waits for its grant, and its siblings for its end, in milliseconds.
+
+    Each sibling is a command with one busy process, frozen for each region. Dirty ones, which
+    submit short kernels all the time, need an OpenCL runtime.
+    """
+    from krex.eval.handshake import SIBLINGS, measure
+
+    results = []
+    if not as_json:
+        click.echo(
+            "siblings  exclusive      grant p50 / p99    release p50 / p99    dirty grant p50"
+        )
+    for result in measure(counts or SIBLINGS, regions, dirty=dirty):
+        results.append(result)
+        if not as_json:
+            click.echo(_handshake_line(result))
+    if as_json:
+        click.echo(json.dumps(msgspec.to_builtins(results), indent=2))
+
+
+def _handshake_line(r: Any) -> str:
+    grant = f"{r.grant_s_p50 * 1e3:6.2f} / {r.grant_s_p99 * 1e3:6.2f} ms"
+    release = f"{r.release_s_p50 * 1e3:6.2f} / {r.release_s_p99 * 1e3:6.2f} ms"
+    dirty = f"{r.dirty_grant_s_p50 * 1e3:8.2f} ms" if r.dirty_grant_s_p50 else ""
+    return f"{r.siblings:8}  {r.exclusive:4}/{r.regions:<4}   {grant}   {release}   {dirty}"
+
+
 def _show(
     result: Any, quartiles: dict[str, Spread], lines: dict[str, str], unit: str, as_json: bool
 ) -> None:

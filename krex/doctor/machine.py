@@ -10,13 +10,13 @@ import sys
 
 from krex.doctor import syscalls
 from krex.doctor.report import Check, failed, passed, warned
+from krex.protect.priority import NICE, raise_priority
 
 _OLDEST_KERNEL = (5, 3)  # pidfd_open
 _GOOD_KERNEL = (5, 7)  # clone3 into a cgroup
 _ARCHITECTURES = ("x86_64", "aarch64")
 _OLDEST_GLIBC = (2, 28)
 _PATIENCE_MS = 2000
-_CONTROLLER_NICE = -10
 
 
 def check_kernel(system: str, release: str, machine: str) -> Check:
@@ -80,15 +80,14 @@ def check_pidfd() -> Check:
 
 def check_priority() -> Check:
     """Raise our own priority as the controller does with its own. This process is a throw-away."""
-    before = os.getpriority(os.PRIO_PROCESS, 0)
     try:
-        os.setpriority(os.PRIO_PROCESS, 0, _CONTROLLER_NICE)
+        reached = raise_priority()
     except OSError as error:
-        return warned("priority", f"nice {_CONTROLLER_NICE}: {error.strerror}; on a busy machine "
+        return warned("priority", f"nice {NICE}: {error.strerror}; on a busy machine "
                       "regions are granted and released milliseconds later",
-                      "raise the limit: '- nice -10' for you in /etc/security/limits.conf, "
-                      "LimitNICE=-10 in a service, docker run --cap-add=SYS_NICE")  # fmt: skip
-    return passed("priority", f"nice {before} can become {_CONTROLLER_NICE}", needed=False)
+                      "raise the limit: '- rtprio 1' for you in /etc/security/limits.conf, "
+                      "LimitRTPRIO=1 in a service, docker run --cap-add=SYS_NICE")  # fmt: skip
+    return passed("priority", f"the controller gets {reached}", needed=False)
 
 
 def _pidfd_fix() -> str:

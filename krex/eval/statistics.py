@@ -20,3 +20,10 @@ class Spread(msgspec.Struct):
     def of(cls, sample: Sequence[float]) -> Spread:
         """Of at least two values."""
         return cls(*statistics.quantiles(sample, n=4, method="inclusive"))
+
+
+def percentile(sample: Sequence[float], percent: int) -> float:
+    """Of one value or more; between two of them, by their distance."""
+    if len(sample) == 1:
+        return sample[0]
+    return statistics.quantiles(sample, n=100, method="inclusive")[percent - 1]

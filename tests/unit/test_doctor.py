@@ -157,6 +157,7 @@ def test_priority_that_cannot_be_raised_is_only_a_warning(monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
     monkeypatch.setattr(os, "setpriority", refuse)
     check = machine.check_priority()
     assert (check.status, check.needed) == ("warning", False)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a region waits for its grant, and the others for its end: `krex eval handshake`.
+
+Real commands under a controller of their own: siblings that keep a core busy, and a holder that
+enters one short region after another. The figures are those of its region records. Clean siblings
+submit nothing; dirty ones submit short kernels all the time: there the drain waits for the longest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from krex.errors import KrexError
+from krex.eval.statistics import percentile
+
+SCHEMA = "krex.eval.handshake"
+SCHEMA_VERSION = 1
+SIBLINGS = (0, 1, 8, 16)
+STEPS = ("heavy_s", "in_flight_s", "drain_s", "freeze_s")
+_START_S = 120.0
+
+
+class Handshakes(msgspec.Struct, kw_only=True):
+    """Seconds, over the regions of one holder beside so many siblings; p50 is the median."""
+
+    schema: str = SCHEMA
+    schema_version: int = SCHEMA_VERSION
+    siblings: int
+    regions: int
+    exclusive: Annotated[int, Meta(description="How many of the regions were.")]
+    grant_s_p50: Annotated[float, Meta(description="From the request to the grant.")]
+    grant_s_p99: float
+    release_s_p50: Annotated[float, Meta(description="From the end to the siblings' running on.")]
+    release_s_p99: float
+    steps_s_p50: Annotated[dict[str, float], Meta(description="The handshake's steps.")]
+    dirty_grant_s_p50: float | UnsetType = UNSET
+    dirty_grant_s_p99: float | UnsetType = UNSET
+    dirty_drain_s_p50: float | UnsetType = UNSET
+    dirty_release_s_p50: float | UnsetType = UNSET
+    dirty_exclusive: int | UnsetType = UNSET
+
+
+def measure(siblings: Sequence[int], regions: int, *, dirty: bool) -> Iterator[Handshakes]:
+    """One result after the other. Raises KrexError if a command fails."""
+    for count in siblings:
+        clean = _run(count, regions, "clean")
+        result = Handshakes(
+            siblings=count,
+            regions=regions,
+            exclusive=sum(r["exclusive"] for r in clean),
+            grant_s_p50=percentile(_times(clean, "wait_s"), 50),
+            grant_s_p99=percentile(_times(clean, "wait_s"), 99),
+            release_s_p50=percentile(_times(clean, "release_s"), 50),
+            release_s_p99=percentile(_times(clean, "release_s"), 99),
+            steps_s_p50={
+                step: percentile([r["handshake"][step] for r in _granted(clean)], 50)
+                for step in STEPS
+            },
+        )
+        if dirty and count:
+            _add_dirty(result, _run(count, regions, "dirty"))
+        yield result
+
+
+def _add_dirty(result: Handshakes, records: list[dict[str, Any]]) -> None:
+    result.dirty_exclusive = sum(r["exclusive"] for r in records)
+    result.dirty_grant_s_p50 = percentile(_times(records, "wait_s"), 50)
+    result.dirty_grant_s_p99 = percentile(_times(records, "wait_s"), 99)
+    result.dirty_drain_s_p50 = percentile(
+        [r["handshake"]["drain_s"] for r in _granted(records)], 50
+    )
+    result.dirty_release_s_p50 = percentile(_times(records, "release_s"), 50)
+
+
+def _granted(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [r for r in records if r["exclusive"]]
+
+
+def _times(records: list[dict[str, Any]], key: str) -> list[float]:
+    return [r[key] for r in _granted(records)]
+
+
+def _run(count: int, regions: int, kind: str) -> list[dict[str, Any]]:
+    """The records of one holder beside `count` siblings of a kind."""
+    with (
+        tempfile.TemporaryDirectory(prefix="krex-eval-") as folder,
+        contextlib.ExitStack() as stack,
+    ):
+        environment = os.environ | {"KREX_SOCKET": f"{folder}/s"}
+        krex = [sys.executable, "-m", "krex.cli"]
+        stack.enter_context(_running([*krex, "serve"], environment))
+        _wait_until(Path(folder, "s").exists, "the controller does not come up")
+        work = [sys.executable, "-m", "krex.eval.handshake_work"]
+        for i in range(count):
+            ready = str(Path(folder, f"ready-{i}"))
+            command = [*krex, "run", "--quiet", "--", *work, kind, ready]
+            stack.enter_context(_running(command, environment))
+        ready_files = [Path(folder, f"ready-{i}") for i in range(count)]
+        _wait_until(lambda: all(f.exists() for f in ready_files), "a sibling does not start")
+        report = str(Path(folder, "report"))
+        holder = [*krex, "run", "--quiet", "--report", report, "--", *work, "holder", str(regions)]
+        subprocess.run(holder, env=environment, check=True, timeout=_START_S + regions)
+        lines = Path(report).read_text().splitlines()
+    # The first region finds the siblings as they came; they are clean from then on.
+    return [json.loads(line) for line in lines][1:]
+
+
+@contextlib.contextmanager
+def _running(command: list[str], environment: dict[str, str]) -> Iterator[None]:
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _wait_until(done: Any, failure: str) -> None:
+    deadline = time.monotonic() + _START_S
+    while not done():
+        if time.monotonic() > deadline:
+            raise KrexError(failure, "`krex doctor` may say why")
+        time.sleep(0.02)
