@@ -157,6 +157,13 @@ class RegionRecord(Struct, omit_defaults=True, kw_only=True):
     siblings: Annotated[
         Siblings | UnsetType, Meta(description="Absent: no handshake was completed.")
     ] = UNSET
+    release_s: Annotated[
+        Seconds | UnsetType,
+        Meta(
+            description="Seconds from the end of the hold's last region until its siblings ran "
+            "again and the gate was open. Absent: there was no hold."
+        ),
+    ] = UNSET
     submissions: Annotated[
         Count | UnsetType,
         Meta(

@@ -14,7 +14,7 @@
  * is how soon an expired lease is noticed. */
 #define WAIT_SLICE_NS UINT64_C(100000000)
 
-union krex_process_page krex_process_page __attribute__((aligned(4096)));
+union krex_process_page krex_process_page __attribute__((aligned(KREX_PAGE)));
 __thread struct krex_thread krex_thread = {.generation = KREX_SLOW};
 void (*krex_gate_attach_hook)(void);
 

@@ -50,15 +50,22 @@ struct krex_thread {
      * word, or a handler's submission is under way in the counters. */
     uint64_t generation;
     struct krex_word *word;
-    uint32_t
-        passed; /* the outermost submission is past the gate: what is called inside is nested */
+    /* The outermost submission is past the gate: what is called inside is nested. */
+    uint32_t passed;
 };
 
 #define KREX_SLOW UINT64_MAX
 
+/* The largest page that Linux has on the machine: the wiping goes by whole pages. */
+#if defined(__aarch64__)
+#define KREX_PAGE 65536
+#else
+#define KREX_PAGE 4096
+#endif
+
 union krex_process_page {
     struct krex_process p;
-    char bytes[4096];
+    char bytes[KREX_PAGE];
 };
 
 extern union krex_process_page krex_process_page;

@@ -237,6 +237,7 @@ class Hold:
 
     async def release(self) -> None:
         """The pass goes first, so that what drains is all there is."""
+        began = time.monotonic()
         board = self.board.c
         holders = [p for p in self.device.processes.values() if self.covers(p)]
         for p in holders:
@@ -250,9 +251,10 @@ class Hold:
             await self._drain(holders, deadline - time.monotonic(), "")
         except Abort:
             left_work = True  # the holder stays dirty: the next handshake drains it as a sibling
+        self.undo()
         for mark in self.left:
             mark.record.work_at_end = left_work
-        self.undo()
+            mark.record.release_s = time.monotonic() - began
 
     def _in_flight(self, process: "Process") -> bool:
         board, block = self.board.c, process.block

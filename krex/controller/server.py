@@ -25,6 +25,7 @@ from krex.controller.mark import CommandMark, Process, ThreadMark, descends
 from krex.controller.status import describe
 from krex.native import ffi, lib
 from krex.protect.freezer import Group, find_base, recover
+from krex.protect.priority import raise_priority
 from krex.record import RegionRecord
 
 LEASE_S = 1.0
@@ -360,7 +361,7 @@ def main(socket_path: str | os.PathLike[str], idle_exit_s: float | None) -> int:
     listener.bind(str(path))
     listener.listen(128)
     with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, -10)
+        raise_priority()
 
     async def serve() -> None:
         me = asyncio.current_task()
