@@ -263,8 +263,9 @@ void krex_heavy_leave(bool mine) {
 
 int krex_gate_attach(struct krex_board *board, uint32_t index) {
     struct krex_block *b = &board->block[index];
-    if (madvise(&krex_process_page, sizeof krex_process_page, MADV_WIPEONFORK) != 0)
-        return -errno;
+    while (madvise(&krex_process_page, sizeof krex_process_page, MADV_WIPEONFORK) != 0)
+        if (errno != EINTR)
+            return -errno;
     if (!exit_key_made)
         exit_key_made = pthread_key_create(&exit_key, end_thread) == 0;
     krex_process.self_fenced = 0;
