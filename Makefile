@@ -104,9 +104,11 @@ check-library: $(VENV)/.cpu
 
 check: $(CHECK_VARIANTS:%=check-%) check-library ## Run the C tests under sanitizers and valgrind
 
-bench: build ## Measure what KREX costs on this machine
+bench: build ## Measure what KREX costs, and what it achieves, on this machine (minutes)
 	@$(BIN)/krex eval overhead --limit 5
 	@$(BIN)/krex eval startup --limit 50
+	@$(BIN)/krex eval handshake
+	@$(BIN)/krex eval mix
 
 lint: $(VENV)/.dev build regen-check ## Check style, types and C
 	@$(BIN)/ruff check --quiet .

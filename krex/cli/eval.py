@@ -101,6 +101,42 @@ def _handshake_line(r: Any) -> str:
     return f"{r.siblings:8}  {r.exclusive:4}/{r.regions:<4}   {grant}   {release}   {dirty}"
 
 
+@command.command("mix", context_settings=CONTEXT)
+@click.option("--commands", type=click.IntRange(min=2), default=16, show_default=True)
+@click.option("--regions", type=click.IntRange(min=2), default=25, show_default=True,
+              help="Of each command.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the documented JSON object.")
+def mix(commands: int, regions: int, as_json: bool) -> None:
+    """Many typical commands at once: are their regions exclusive, and is that true?
+
+    The commands import, compile, check and time kernels on an OpenCL CPU device: together under
+    KREX, and twice one by one without it. Takes minutes. The exit status is 1 if a sibling's kernel
+    ran inside a region that was called exclusive.
+    """
+    from krex.eval.mix import measure
+
+    result = measure(commands, regions)
+    if as_json:
+        click.echo(json.dumps(msgspec.to_builtins(result), indent=2))
+    else:
+        click.echo("\n".join(_mix_lines(result)))
+    click.get_current_context().exit(EXIT_FAILED if result.falsely_exclusive else 0)
+
+
+def _mix_lines(r: Any) -> list[str]:
+    share = f"{r.exclusive} exclusive ({r.exclusive / r.regions:.1%})"
+    why = "".join(f", {count} {reason}" for reason, count in r.reasons.items())
+    return [
+        f"{r.commands} commands, {r.regions} regions: {share}{why}",
+        f"exclusive, but a sibling's kernel ran inside: {r.falsely_exclusive}",
+        "duration against alone      least  median    95 %    most",
+        "  alone, again            " + "".join(f"{x:7.2f}x" for x in r.solo_ratio),
+        "  together, under KREX    " + "".join(f"{x:7.2f}x" for x in r.krex_ratio),
+        f"within the range of the control: {r.inside_solo_range:.1%}",
+        f"{r.together_s:.0f} s together, {r.one_by_one_s:.0f} s one by one",
+    ]
+
+
 def _show(
     result: Any, quartiles: dict[str, Spread], lines: dict[str, str], unit: str, as_json: bool
 ) -> None:

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -25,31 +25,53 @@ from msgspec import UNSET, Meta, UnsetType
 from krex.errors import KrexError
 from krex.eval.statistics import percentile
 
-SCHEMA = "krex.eval.handshake"
-SCHEMA_VERSION = 1
+SCHEMA: Final = "krex.eval.handshake"
+SCHEMA_VERSION: Final = 1
 SIBLINGS = (0, 1, 8, 16)
 STEPS = ("heavy_s", "in_flight_s", "drain_s", "freeze_s")
 _START_S = 120.0
 
 
 class Handshakes(msgspec.Struct, kw_only=True):
-    """Seconds, over the regions of one holder beside so many siblings; p50 is the median."""
+    """One holder beside so many siblings."""
 
-    schema: str = SCHEMA
-    schema_version: int = SCHEMA_VERSION
-    siblings: int
-    regions: int
-    exclusive: Annotated[int, Meta(description="How many of the regions were.")]
-    grant_s_p50: Annotated[float, Meta(description="From the request to the grant.")]
-    grant_s_p99: float
-    release_s_p50: Annotated[float, Meta(description="From the end to the siblings' running on.")]
-    release_s_p99: float
-    steps_s_p50: Annotated[dict[str, float], Meta(description="The handshake's steps.")]
-    dirty_grant_s_p50: float | UnsetType = UNSET
-    dirty_grant_s_p99: float | UnsetType = UNSET
-    dirty_drain_s_p50: float | UnsetType = UNSET
-    dirty_release_s_p50: float | UnsetType = UNSET
-    dirty_exclusive: int | UnsetType = UNSET
+    schema: Annotated[
+        Literal["krex.eval.handshake"], Meta(description="What kind of object this is.")
+    ]
+    schema_version: Annotated[
+        Literal[1], Meta(description="Raised when a key goes, or changes its meaning.")
+    ]
+    siblings: Annotated[int, Meta(description="How many commands with one busy process each.")]
+    regions: Annotated[int, Meta(description="How many regions the holder entered.")]
+    exclusive: Annotated[int, Meta(description="How many of them were; the times are of those.")]
+    grant_s_p50: Annotated[
+        float, Meta(description="Seconds from the request to the grant: median.")
+    ]
+    grant_s_p99: Annotated[float, Meta(description="The same, 99th percentile.")]
+    release_s_p50: Annotated[
+        float, Meta(description="Seconds from the end until the siblings ran on: median.")
+    ]
+    release_s_p99: Annotated[float, Meta(description="The same, 99th percentile.")]
+    steps_s_p50: Annotated[
+        dict[str, float], Meta(description="Seconds of each of the handshake's steps: median.")
+    ]
+    dirty_exclusive: Annotated[
+        int | UnsetType,
+        Meta(description="Beside siblings that submit all the time: how many were exclusive."),
+    ] = UNSET
+    dirty_grant_s_p50: Annotated[
+        float | UnsetType, Meta(description="Seconds from the request to the grant: median.")
+    ] = UNSET
+    dirty_grant_s_p99: Annotated[
+        float | UnsetType, Meta(description="The same, 99th percentile.")
+    ] = UNSET
+    dirty_drain_s_p50: Annotated[
+        float | UnsetType, Meta(description="Of that, the wait for outstanding work: median.")
+    ] = UNSET
+    dirty_release_s_p50: Annotated[
+        float | UnsetType,
+        Meta(description="Seconds from the end until the siblings ran on: median."),
+    ] = UNSET
 
 
 def measure(siblings: Sequence[int], regions: int, *, dirty: bool) -> Iterator[Handshakes]:
@@ -57,6 +79,8 @@ def measure(siblings: Sequence[int], regions: int, *, dirty: bool) -> Iterator[H
     for count in siblings:
         clean = _run(count, regions, "clean")
         result = Handshakes(
+            schema=SCHEMA,
+            schema_version=SCHEMA_VERSION,
             siblings=count,
             regions=regions,
             exclusive=sum(r["exclusive"] for r in clean),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -20,19 +20,23 @@ from krex import paths
 from krex.errors import KrexError
 from krex.eval.statistics import Spread
 
-SCHEMA = "krex.eval.overhead"
-SCHEMA_VERSION = 1
+SCHEMA: Final = "krex.eval.overhead"
+SCHEMA_VERSION: Final = 1
 CALLS = 200_000
 _COLUMNS = 5
 
 
 class Overhead(msgspec.Struct, kw_only=True):
-    """Nanoseconds a submission, as medians over the rounds."""
+    """Nanoseconds a submission."""
 
-    schema: str = SCHEMA
-    schema_version: int = SCHEMA_VERSION
-    rounds: int
-    calls_per_round: int
+    schema: Annotated[
+        Literal["krex.eval.overhead"], Meta(description="What kind of object this is.")
+    ]
+    schema_version: Annotated[
+        Literal[1], Meta(description="Raised when a key goes, or changes its meaning.")
+    ]
+    rounds: Annotated[int, Meta(description="How many; the figures are medians over them.")]
+    calls_per_round: Annotated[int, Meta(description="How many calls each round is the mean of.")]
     direct_ns: Annotated[float, Meta(description="A call of the stand-in, without KREX.")]
     control_ns: Annotated[
         float, Meta(description="What the same call adds, measured again: noise.")
@@ -44,7 +48,9 @@ class Overhead(msgspec.Struct, kw_only=True):
     added_full_fence_ns: Annotated[
         float, Meta(description="In the region, where the kernel has no membarrier for us.")
     ]
-    quartiles_ns: dict[str, Spread]
+    quartiles_ns: Annotated[
+        dict[str, Spread], Meta(description="The middle half of the rounds, for each of the above.")
+    ]
 
 
 def measure(rounds: int = 51, calls: int = CALLS) -> Overhead:
@@ -63,6 +69,8 @@ def measure(rounds: int = 51, calls: int = CALLS) -> Overhead:
         "added_full_fence": Spread.of(_differences(fenced, direct)),
     }
     return Overhead(
+        schema=SCHEMA,
+        schema_version=SCHEMA_VERSION,
         rounds=rounds,
         calls_per_round=calls,
         direct_ns=q["direct"].median,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -14,23 +14,29 @@ from msgspec import Meta
 from krex.errors import KrexError
 from krex.eval.statistics import Spread
 
-SCHEMA = "krex.eval.startup"
-SCHEMA_VERSION = 1
+SCHEMA: Final = "krex.eval.startup"
+SCHEMA_VERSION: Final = 1
 _KREX = [sys.executable, "-m", "krex.cli", "run", "--quiet", "--"]
 
 
 class Startup(msgspec.Struct, kw_only=True):
-    """Milliseconds a command, as medians over the rounds."""
+    """Milliseconds a command."""
 
-    schema: str = SCHEMA
-    schema_version: int = SCHEMA_VERSION
-    rounds: int
+    schema: Annotated[
+        Literal["krex.eval.startup"], Meta(description="What kind of object this is.")
+    ]
+    schema_version: Annotated[
+        Literal[1], Meta(description="Raised when a key goes, or changes its meaning.")
+    ]
+    rounds: Annotated[int, Meta(description="How many; the figures are medians over them.")]
     direct_ms: Annotated[float, Meta(description="`true`, started and waited for.")]
     control_ms: Annotated[float, Meta(description="What the same adds, measured again: noise.")]
     added_ms: Annotated[
         float, Meta(description="What `krex run -- true` adds, with a controller running.")
     ]
-    quartiles_ms: dict[str, Spread]
+    quartiles_ms: Annotated[
+        dict[str, Spread], Meta(description="The middle half of the rounds, for each of the above.")
+    ]
 
 
 def measure(rounds: int = 25) -> Startup:
@@ -43,6 +49,8 @@ def measure(rounds: int = 25) -> Startup:
         "added": Spread.of([row[2] - row[0] for row in rows]),
     }
     return Startup(
+        schema=SCHEMA,
+        schema_version=SCHEMA_VERSION,
         rounds=rounds,
         direct_ms=q["direct"].median,
         control_ms=q["control"].median,

@@ -8,6 +8,7 @@ import msgspec
 
 from krex import record, status
 from krex.doctor import report as doctor
+from krex.eval import handshake, mix, overhead, startup
 
 FOLDER = Path(__file__).parent
 DOCS = FOLDER.parents[1] / "docs"
@@ -26,6 +27,10 @@ SCHEMAS = {
     "region-record": Schema(record.RegionRecord, record.SCHEMA_VERSION, record.CONSISTENCY),
     "status": Schema(status.Status, status.SCHEMA_VERSION, {}),
     "doctor": Schema(doctor.DoctorReport, doctor.SCHEMA_VERSION, {}),
+    "eval-overhead": Schema(overhead.Overhead, overhead.SCHEMA_VERSION, {}),
+    "eval-startup": Schema(startup.Startup, startup.SCHEMA_VERSION, {}),
+    "eval-handshake": Schema(handshake.Handshakes, handshake.SCHEMA_VERSION, {}),
+    "eval-mix": Schema(mix.Mix, mix.SCHEMA_VERSION, {}),
 }
 
 

@@ -4,6 +4,7 @@
 import ast
 import copy
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -46,10 +47,20 @@ STATUS = {
             "device": "cpu:0",
             "gate": "closed",
             "epoch": 3,
+            "slots": 16,
+            "slots_used": 1,
             "hold": {"hold_id": "h-1-2", "command": "c-1-1", "since_s": 0.1, "marks": 1},
             "queue": [{"command": "c-1-2", "pid": 18, "waited_s": 0.1}],
             "admission": [
-                {"command": "c-1-3", "tenant": "1", "argv": ["x"], "alone": True, "waited_s": 1.5}
+                {
+                    "command": "c-1-3",
+                    "tenant": "1",
+                    "argv": ["x"],
+                    "alone": True,
+                    "place": 1,
+                    "waited_s": 1.5,
+                    "expected_wait_s": None,
+                }
             ],
             "processes": [
                 {"pid": 17, "command": "c-1-1", "state": "live", "clean": False, "submissions": 3}
@@ -76,7 +87,31 @@ DOCTOR = {
     "checks": [{"id": "freezer", "status": "ok", "needed": False, "detail": "0.1 ms", "fix": None}],
     "devices": [{"key": "cpu:0", "name": "a CPU", "platform": "PoCL", "loader": "system"}],
 }
-SAMPLES = {"region-record": RECORD, "status": STATUS, "doctor": DOCTOR}
+SPREAD = {"q1": 1.0, "median": 2.0, "q3": 3.0}
+EVAL = {
+    "overhead": {
+        "rounds": 3, "calls_per_round": 9, "direct_ns": 2.0, "control_ns": 0.1, "added_ns": 2.5,
+        "added_in_region_ns": 2.6, "added_full_fence_ns": 7.0, "quartiles_ns": {"direct": SPREAD},
+    },
+    "startup": {
+        "rounds": 3, "direct_ms": 1.0, "control_ms": 0.0, "added_ms": 30.0,
+        "quartiles_ms": {"direct": SPREAD},
+    },
+    "handshake": {
+        "siblings": 1, "regions": 9, "exclusive": 9, "grant_s_p50": 0.1, "grant_s_p99": 0.2,
+        "release_s_p50": 0.1, "release_s_p99": 0.2, "steps_s_p50": {"drain_s": 0.1},
+    },
+    "mix": {
+        "commands": 2, "regions": 4, "exclusive": 3, "falsely_exclusive": 0,
+        "reasons": {"process_died": 1}, "together_s": 1.0, "one_by_one_s": 2.0,
+        "solo_ratio": [0.9, 1.0, 1.1, 1.2], "krex_ratio": [0.9, 1.0, 1.1, 1.2],
+        "inside_solo_range": 1.0,
+    },
+}  # fmt: skip
+SAMPLES = {"region-record": RECORD, "status": STATUS, "doctor": DOCTOR} | {
+    f"eval-{name}": {"schema": f"krex.eval.{name}", "schema_version": 1} | sample
+    for name, sample in EVAL.items()
+}
 
 
 def committed(name: str) -> dict:
@@ -133,7 +168,10 @@ def test_a_schema_is_one(name):
 def test_every_key_is_described_and_durations_say_their_unit(name):
     for path, node, _ in keys(name):
         assert node.get("description"), path
-        assert (node.get("type") == "number") == path.endswith("_s"), path
+        types = {each.get("type") for each in [node, *node.get("anyOf", [])]}
+        # Unless it is a share, a number says its unit; and only numbers do.
+        names_unit = re.search(r"_(s|ns|ms)(_p\d\d)?$", path) and "object" not in types
+        assert ("number" in types) == bool(names_unit or path.endswith("_range")), path
 
 
 @pytest.mark.parametrize(("name", "page"), [("region-record", "records"), ("status", "status")])
