@@ -126,10 +126,12 @@ format: $(VENV)/.dev ## Format the tree, and mend what ruff can
 regen: build ## Write the generated files that are committed
 	@$(BIN)/python shim/opencl/gen_api.py
 	@$(BIN)/python -m krex.schemas
+	@$(BIN)/python shim/cuda/gen_api.py --fetch
 
 regen-check: build ## Fail if a generated file is not what its generator writes
 	@$(BIN)/python shim/opencl/gen_api.py --check
 	@$(BIN)/python -m krex.schemas --check
+	@$(BIN)/python shim/cuda/gen_api.py --check
 
 wheel: $(VENV)/.cpu ## Build a wheel into dist/
 	@rm -rf build/lib.* build/bdist.*

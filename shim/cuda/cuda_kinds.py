@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each function of the CUDA driver API does to a device: the decisions behind api.def.
+
+Every function is named, by its public name (without _v2, _ptsz, _ptds: all forms of a function are
+of one kind). There are no patterns and no default, so that a new function asks for a decision. In
+doubt a function is of the stronger kind: a heavy call too many waits a little, one too few spoils
+somebody's measurement.
+"""
+
+from collections.abc import Iterator
+
+# What each kind means. What comes before the first `_` is its class.
+KINDS = {
+    "SUBMIT": "leaves work on a device, or work that is ordered with its queues",
+    "SUBMIT_SYNC": "the same, and may wait inside the call until it is done",
+    "SUBMIT_HOST": "has the driver call back into the program when the stream gets there",
+    "SUBMIT_WAIT": "makes a stream wait for what may come from outside the device, or never",
+    "SUBMIT_EVENT": "records or waits for an event: orders others, no load of its own",
+    "HEAVY": "allocates, frees, maps, loads or links: disturbs the device or can take seconds",
+    "CONTEXT": "brings a context to life, or hands one out: needs a ticket",
+    "CONTEXT_END": "destroys a context, or can",
+    "CAPTURE": "begins a stream capture: deferred while a region is acquired, and counted",
+    "CAPTURE_END": "ends one: never gated, counted down",
+    "RESOLVE": "hands out function addresses",
+    "NEVER": "waits and queries, or what somebody's wait depends on: must never be gated",
+    "PASS": "can't touch the device (reflect, set, build): not gated",
+}
+# The classes whose functions get an interposed function.
+HOOKED = ("SUBMIT", "HEAVY", "CONTEXT", "CAPTURE", "RESOLVE")
+
+# The functions of each kind.
+NAMES = {
+    "SUBMIT": """
+        cuLaunch cuLaunchGrid cuLaunchGridAsync cuLaunchKernel cuLaunchKernelEx
+        cuLaunchCooperativeKernel cuLaunchCooperativeKernelMultiDevice
+        cuGraphLaunch cuGraphUpload
+        cuMemcpyAsync cuMemcpyPeerAsync cuMemcpyHtoDAsync cuMemcpyDtoHAsync cuMemcpyDtoDAsync
+        cuMemcpyHtoAAsync cuMemcpyAtoHAsync cuMemcpy2DAsync cuMemcpy3DAsync cuMemcpy3DPeerAsync
+        cuMemcpyBatchAsync cuMemcpy3DBatchAsync cuMemcpyWithAttributesAsync
+        cuMemcpy3DWithAttributesAsync cuFabricCpyBatchAsync
+        cuMemsetD8Async cuMemsetD16Async cuMemsetD32Async
+        cuMemsetD2D8Async cuMemsetD2D16Async cuMemsetD2D32Async
+        cuStreamWriteValue32 cuStreamWriteValue64 cuSignalExternalSemaphoresAsync
+        cuMemAllocAsync cuMemAllocFromPoolAsync cuMemFreeAsync cuMemMapArrayAsync
+        cuMemBatchDecompressAsync
+        cuMemAdvise cuMemPrefetchAsync cuMemPrefetchBatchAsync cuMemDiscardBatchAsync
+        cuMemDiscardAndPrefetchBatchAsync cuStreamAttachMemAsync
+        cuGraphicsMapResources cuGraphicsUnmapResources
+        cuGLMapBufferObjectAsync cuGLUnmapBufferObjectAsync
+        cuEGLStreamConsumerConnect cuEGLStreamConsumerConnectWithFlags cuEGLStreamConsumerDisconnect
+        cuEGLStreamProducerConnect cuEGLStreamProducerDisconnect
+        cuEGLStreamConsumerReleaseFrame cuEGLStreamProducerPresentFrame""",
+    # Not all of these wait always, and an Async copy from or to pageable memory waits too.
+    "SUBMIT_SYNC": """
+        cuMemcpy cuMemcpyPeer cuMemcpyHtoD cuMemcpyDtoH cuMemcpyDtoD cuMemcpyDtoA cuMemcpyAtoD
+        cuMemcpyHtoA cuMemcpyAtoH cuMemcpyAtoA cuMemcpy2D cuMemcpy2DUnaligned cuMemcpy3D
+        cuMemcpy3DPeer
+        cuMemsetD8 cuMemsetD16 cuMemsetD32 cuMemsetD2D8 cuMemsetD2D16 cuMemsetD2D32
+        cuFlushGPUDirectRDMAWrites
+        cuGLMapBufferObject cuGLUnmapBufferObject
+        cuEGLStreamConsumerAcquireFrame cuEGLStreamProducerReturnFrame""",
+    "SUBMIT_HOST": "cuLaunchHostFunc cuStreamAddCallback",
+    "SUBMIT_WAIT": """
+        cuStreamWaitValue32 cuStreamWaitValue64 cuStreamBatchMemOp cuWaitExternalSemaphoresAsync""",
+    "SUBMIT_EVENT": """
+        cuEventRecord cuEventRecordWithFlags cuStreamWaitEvent
+        cuCtxRecordEvent cuCtxWaitEvent cuGreenCtxRecordEvent cuGreenCtxWaitEvent""",
+    # With lazy loading, what asks about a function may be what loads it, and a load may wait for
+    # the device. So may freeing, unmapping, and what resizes a context's own memory.
+    "HEAVY": """
+        cuInit cuCtxSetLimit cuCtxEnablePeerAccess cuCtxDisablePeerAccess
+        cuCtxResetPersistingL2Cache
+        cuStreamCreate cuStreamCreateWithPriority cuStreamDestroy cuGreenCtxStreamCreate
+        cuModuleLoad cuModuleLoadData cuModuleLoadDataEx cuModuleLoadFatBinary cuModuleUnload
+        cuModuleGetFunction cuModuleGetGlobal cuModuleGetTexRef cuModuleGetSurfRef
+        cuLibraryLoadData cuLibraryLoadFromFile cuLibraryUnload cuLibraryGetKernel
+        cuLibraryGetModule
+        cuLibraryGetGlobal cuLibraryGetManaged cuLibraryGetUnifiedFunction
+        cuKernelGetFunction cuKernelGetAttribute cuKernelSetAttribute cuKernelSetCacheConfig
+        cuFuncLoad cuFuncGetAttribute cuFuncSetAttribute cuFuncSetCacheConfig
+        cuFuncSetSharedMemConfig
+        cuOccupancyMaxActiveBlocksPerMultiprocessor
+        cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
+        cuOccupancyMaxPotentialBlockSize cuOccupancyMaxPotentialBlockSizeWithFlags
+        cuOccupancyAvailableDynamicSMemPerBlock cuOccupancyMaxPotentialClusterSize
+        cuOccupancyMaxActiveClusters
+        cuLinkCreate cuLinkAddData cuLinkAddFile cuLinkComplete cuLinkDestroy
+        cuMemAlloc cuMemAllocPitch cuMemAllocManaged cuMemFree
+        cuMemAllocHost cuMemHostAlloc cuMemFreeHost cuMemHostRegister cuMemHostUnregister
+        cuArrayCreate cuArray3DCreate cuArrayDestroy cuMipmappedArrayCreate cuMipmappedArrayDestroy
+        cuMemAddressReserve cuMemAddressFree cuMemCreate cuMemRelease cuMemMap cuMemUnmap
+        cuMemSetAccess
+        cuMemImportFromShareableHandle
+        cuMemPoolCreate cuMemPoolDestroy cuMemPoolTrimTo cuMemPoolSetAttribute cuMemPoolSetAccess
+        cuMemPoolImportFromShareableHandle cuMemPoolImportPointer cuDeviceGraphMemTrim
+        cuIpcOpenMemHandle cuIpcCloseMemHandle cuIpcOpenEventHandle
+        cuMulticastCreate cuMulticastAddDevice cuMulticastBindMem cuMulticastBindAddr
+        cuMulticastUnbind
+        cuLogicalEndpointIdReserve cuLogicalEndpointIdRelease cuLogicalEndpointCreate
+        cuLogicalEndpointAddDevice cuLogicalEndpointDestroy cuLogicalEndpointBindAddr
+        cuLogicalEndpointBindMem cuLogicalEndpointUnbind cuLogicalEndpointImport
+        cuImportExternalMemory cuDestroyExternalMemory cuExternalMemoryGetMappedBuffer
+        cuExternalMemoryGetMappedMipmappedArray cuImportExternalSemaphore cuDestroyExternalSemaphore
+        cuGraphInstantiate cuGraphInstantiateWithFlags cuGraphInstantiateWithParams
+        cuGraphExecUpdate cuGraphExecDestroy cuGraphConditionalHandleCreate
+        cuGraphAddNode cuGraphAddKernelNode cuGraphAddMemAllocNode
+        cuGraphNodeSetParams cuGraphKernelNodeSetParams cuGraphNodeSetEnabled
+        cuGraphExecNodeSetParams cuGraphExecKernelNodeSetParams cuGraphExecMemcpyNodeSetParams
+        cuGraphExecMemsetNodeSetParams cuGraphExecHostNodeSetParams
+        cuGraphExecChildGraphNodeSetParams
+        cuGraphExecEventRecordNodeSetEvent cuGraphExecEventWaitNodeSetEvent
+        cuGraphExecExternalSemaphoresSignalNodeSetParams
+        cuGraphExecExternalSemaphoresWaitNodeSetParams cuGraphExecBatchMemOpNodeSetParams
+        cuTexObjectCreate cuTexObjectDestroy cuSurfObjectCreate cuSurfObjectDestroy
+        cuGraphicsGLRegisterBuffer cuGraphicsGLRegisterImage cuGraphicsEGLRegisterImage
+        cuGraphicsVDPAURegisterVideoSurface cuGraphicsVDPAURegisterOutputSurface
+        cuGraphicsUnregisterResource cuGLRegisterBufferObject cuGLUnregisterBufferObject
+        cuCheckpointProcessCheckpoint cuCheckpointProcessRestore cuCheckpointOperationComplete""",
+    "CONTEXT": """
+        cuCtxCreate cuDevicePrimaryCtxRetain cuGreenCtxCreate cuCtxFromGreenCtx
+        cuGLCtxCreate cuVDPAUCtxCreate""",
+    "CONTEXT_END": """
+        cuCtxDestroy cuCtxDetach cuDevicePrimaryCtxRelease cuDevicePrimaryCtxReset
+        cuGreenCtxDestroy""",
+    "CAPTURE": """
+        cuStreamBeginCapture cuStreamBeginCaptureToGraph cuStreamBeginRecaptureToGraph
+        cuStreamBeginCaptureToCig""",
+    "CAPTURE_END": "cuStreamEndCapture cuStreamEndCaptureToCig",
+    "RESOLVE": "cuGetProcAddress",
+    # Locking and unlocking another process is its suspension: nothing of it may wait for a gate.
+    "NEVER": """
+        cuCtxSynchronize cuStreamSynchronize cuEventSynchronize
+        cuStreamQuery cuEventQuery cuEventElapsedTime
+        cuStreamIsCapturing cuStreamGetCaptureInfo cuStreamUpdateCaptureDependencies
+        cuThreadExchangeStreamCaptureMode
+        cuCheckpointProcessLock cuCheckpointProcessUnlock cuCheckpointProcessGetState""",
+    # cuGetExportTable is passed through untouched, with the tables it gives out.
+    "PASS": """
+        cuGetErrorString cuGetErrorName cuDriverGetVersion cuGetExportTable
+        cuProfilerInitialize cuProfilerStart cuProfilerStop
+
+        cuDeviceGet cuDeviceGetCount cuDeviceGetName cuDeviceGetUuid cuDeviceGetLuid
+        cuDeviceTotalMem
+        cuDeviceGetAttribute cuDeviceGetProperties cuDeviceComputeCapability cuDeviceGetByPCIBusId
+        cuDeviceGetPCIBusId cuDeviceGetTexture1DLinearMaxWidth cuDeviceGetNvSciSyncAttributes
+        cuDeviceGetExecAffinitySupport cuDeviceGetHostAtomicCapabilities
+        cuDeviceGetP2PAtomicCapabilities
+        cuDeviceGetP2PAttribute cuDeviceCanAccessPeer cuDeviceGetFabricClusterUuid
+        cuDeviceGetCliqueCount cuDeviceGetCliqueInfo
+        cuDeviceSetMemPool cuDeviceGetMemPool cuDeviceGetDefaultMemPool
+        cuDeviceGetGraphMemAttribute cuDeviceSetGraphMemAttribute
+        cuDeviceRegisterAsyncNotification cuDeviceUnregisterAsyncNotification
+        cuDeviceGetDevResource cuDevResourceGenerateDesc cuDevSmResourceSplit
+        cuDevSmResourceSplitByCount
+        cuDevicePrimaryCtxSetFlags cuDevicePrimaryCtxGetState
+
+        cuCtxAttach cuCtxPushCurrent cuCtxPopCurrent cuCtxSetCurrent cuCtxGetCurrent cuCtxGetDevice
+        cuCtxGetFlags cuCtxSetFlags cuCtxGetId cuCtxGetLimit cuCtxGetCacheConfig cuCtxSetCacheConfig
+        cuCtxGetSharedMemConfig cuCtxSetSharedMemConfig cuCtxGetApiVersion
+        cuCtxGetStreamPriorityRange
+        cuCtxGetExecAffinity cuCtxGetDevResource cuGreenCtxGetDevResource cuGreenCtxGetId
+
+        cuModuleGetLoadingMode cuModuleGetFunctionCount cuModuleEnumerateFunctions
+        cuLibraryGetKernelCount cuLibraryEnumerateKernels
+        cuKernelGetLibrary cuKernelGetName cuKernelGetParamInfo cuKernelGetParamCount
+        cuFuncGetModule cuFuncGetName cuFuncGetParamInfo cuFuncGetParamCount cuFuncIsLoaded
+        cuFuncSetBlockShape cuFuncSetSharedSize
+        cuParamSetSize cuParamSeti cuParamSetf cuParamSetv cuParamSetTexRef
+
+        cuMemGetInfo cuMemGetAddressRange cuMemGetAccess cuMemGetAllocationGranularity
+        cuMemGetAllocationPropertiesFromHandle cuMemGetHandleForAddressRange cuMemGetLocationInfo
+        cuMemGetDefaultMemPool cuMemGetMemPool cuMemSetMemPool
+        cuMemHostGetDevicePointer cuMemHostGetFlags cuMemRetainAllocationHandle
+        cuMemExportToShareableHandle cuMemRangeGetAttribute cuMemRangeGetAttributes
+        cuMemPoolGetAttribute cuMemPoolGetAccess cuMemPoolExportToShareableHandle
+        cuMemPoolExportPointer
+        cuIpcGetMemHandle cuIpcGetEventHandle cuMulticastGetGranularity
+        cuLogicalEndpointExport cuLogicalEndpointGetLimits cuLogicalEndpointQuery
+        cuPointerGetAttribute cuPointerGetAttributes cuPointerSetAttribute
+        cuArrayGetDescriptor cuArray3DGetDescriptor cuArrayGetPlane cuArrayGetSparseProperties
+        cuArrayGetMemoryRequirements cuMipmappedArrayGetLevel cuMipmappedArrayGetSparseProperties
+        cuMipmappedArrayGetMemoryRequirements
+
+        cuStreamGetPriority cuStreamGetFlags cuStreamGetId cuStreamGetCtx cuStreamGetGreenCtx
+        cuStreamGetDevice cuStreamGetDevResource cuStreamCopyAttributes cuStreamGetAttribute
+        cuStreamSetAttribute
+        cuEventCreate cuEventDestroy cuEventCreateFromEGLSync
+
+        cuGraphCreate cuGraphDestroy cuGraphDestroyNode cuGraphClone cuGraphDebugDotPrint
+        cuGraphAddMemcpyNode cuGraphAddMemsetNode cuGraphAddHostNode cuGraphAddChildGraphNode
+        cuGraphAddEmptyNode cuGraphAddEventRecordNode cuGraphAddEventWaitNode cuGraphAddMemFreeNode
+        cuGraphAddExternalSemaphoresSignalNode cuGraphAddExternalSemaphoresWaitNode
+        cuGraphAddBatchMemOpNode cuGraphAddDependencies cuGraphRemoveDependencies
+        cuGraphKernelNodeGetParams cuGraphKernelNodeCopyAttributes cuGraphKernelNodeGetAttribute
+        cuGraphKernelNodeSetAttribute cuGraphMemcpyNodeGetParams cuGraphMemcpyNodeSetParams
+        cuGraphMemsetNodeGetParams cuGraphMemsetNodeSetParams cuGraphHostNodeGetParams
+        cuGraphHostNodeSetParams cuGraphChildGraphNodeGetGraph cuGraphEventRecordNodeGetEvent
+        cuGraphEventRecordNodeSetEvent cuGraphEventWaitNodeGetEvent cuGraphEventWaitNodeSetEvent
+        cuGraphExternalSemaphoresSignalNodeGetParams cuGraphExternalSemaphoresSignalNodeSetParams
+        cuGraphExternalSemaphoresWaitNodeGetParams cuGraphExternalSemaphoresWaitNodeSetParams
+        cuGraphBatchMemOpNodeGetParams cuGraphBatchMemOpNodeSetParams
+        cuGraphMemAllocNodeGetParams cuGraphMemFreeNodeGetParams
+        cuGraphGetId cuGraphGetNodes cuGraphGetRootNodes cuGraphGetEdges cuGraphNodeFindInClone
+        cuGraphNodeGetType cuGraphNodeGetParams cuGraphNodeGetEnabled cuGraphNodeGetLocalId
+        cuGraphNodeGetToolsId cuGraphNodeGetContainingGraph cuGraphNodeGetDependencies
+        cuGraphNodeGetDependentNodes cuGraphExecGetFlags cuGraphExecGetId
+        cuUserObjectCreate cuUserObjectRetain cuUserObjectRelease cuGraphRetainUserObject
+        cuGraphReleaseUserObject
+
+        cuTexRefCreate cuTexRefDestroy cuTexRefSetArray cuTexRefSetMipmappedArray cuTexRefSetAddress
+        cuTexRefSetAddress2D cuTexRefSetFormat cuTexRefSetAddressMode cuTexRefSetFilterMode
+        cuTexRefSetMipmapFilterMode cuTexRefSetMipmapLevelBias cuTexRefSetMipmapLevelClamp
+        cuTexRefSetMaxAnisotropy cuTexRefSetBorderColor cuTexRefSetFlags cuTexRefGetAddress
+        cuTexRefGetArray cuTexRefGetMipmappedArray cuTexRefGetAddressMode cuTexRefGetFilterMode
+        cuTexRefGetFormat cuTexRefGetMipmapFilterMode cuTexRefGetMipmapLevelBias
+        cuTexRefGetMipmapLevelClamp cuTexRefGetMaxAnisotropy cuTexRefGetBorderColor cuTexRefGetFlags
+        cuSurfRefSetArray cuSurfRefGetArray
+        cuTexObjectGetResourceDesc cuTexObjectGetTextureDesc cuTexObjectGetResourceViewDesc
+        cuSurfObjectGetResourceDesc
+        cuTensorMapEncodeTiled cuTensorMapEncodeIm2col cuTensorMapEncodeIm2colWide
+        cuTensorMapReplaceAddress cuTensorMapSetAllocationClass
+
+        cuGraphicsSubResourceGetMappedArray cuGraphicsResourceGetMappedMipmappedArray
+        cuGraphicsResourceGetMappedPointer cuGraphicsResourceGetMappedEglFrame
+        cuGraphicsResourceSetMapFlags cuGLInit cuGLGetDevices cuGLSetBufferObjectMapFlags
+        cuVDPAUGetDevice
+
+        cuCoredumpGetAttribute cuCoredumpGetAttributeGlobal cuCoredumpSetAttribute
+        cuCoredumpSetAttributeGlobal cuCoredumpRegisterStartCallback
+        cuCoredumpRegisterCompleteCallback cuCoredumpDeregisterStartCallback
+        cuCoredumpDeregisterCompleteCallback
+        cuLogsRegisterCallback cuLogsUnregisterCallback cuLogsCurrent cuLogsDumpToFile
+        cuLogsDumpToMemory cuCheckpointProcessGetRestoreThreadId""",
+}
+
+
+def decisions() -> Iterator[tuple[str, str]]:
+    """Each (function, kind), in the order of the tables; a name in two of them comes twice."""
+    for kind in KINDS:
+        for name in NAMES[kind].split():
+            yield name, kind
