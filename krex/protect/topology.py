@@ -120,10 +120,9 @@ def parse_list(text: str) -> Cpus | None:
 
 def _cpu(root: str, cpu: int, node: int | None, kind: Kind | None) -> Cpu:
     place = f"cpu{cpu}"
-    siblings = _list(root, _CPUS, place, "topology/thread_siblings_list")
     return Cpu(
         id=cpu,
-        siblings=siblings if siblings and cpu in siblings else None,
+        siblings=_list(root, _CPUS, place, "topology/thread_siblings_list") or None,
         package=_known(_number(root, _CPUS, place, "topology/physical_package_id")),
         core=_known(_number(root, _CPUS, place, "topology/core_id")),
         node=node,
