@@ -110,6 +110,9 @@ bench: build ## Measure what KREX costs, and what it achieves, on this machine (
 	@$(BIN)/krex eval handshake
 	@$(BIN)/krex eval mix
 
+stress: $(VENV)/.dev build ## Kill and stop everybody, at every step, 20 times (an hour)
+	@KREX_TEST_ROUNDS=$${KREX_TEST_ROUNDS:-20} $(BIN)/python -m pytest tests/stress $(PYTEST_ARGS)
+
 lint: $(VENV)/.dev build regen-check ## Check style, types and C
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
@@ -146,4 +149,4 @@ clean: ## Remove what was built; .venv stays
 distclean: clean ## Remove .venv too
 	@rm -rf $(VENV)
 
-.PHONY: help demo test bench build check check-library lint format regen regen-check wheel clean distclean
+.PHONY: help demo test stress bench build check check-library lint format regen regen-check wheel clean distclean

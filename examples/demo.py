@@ -18,6 +18,7 @@ BENCH = [sys.executable, str(HERE / "bench_opencl.py")]
 BUSY = [sys.executable, str(HERE / "busy_opencl.py")]
 RUN = [sys.executable, "-m", "krex.cli", "run", "-q", "--"]
 ROUNDS, SIBLINGS, REPEATS = 7, 3, 200
+TOO_NOISY = 0.15
 WORK = {"A": 1000, "B": 1250}
 # name: (words before each command, whether siblings compute meanwhile)
 WAYS: dict[str, tuple[list[str], bool]] = {
@@ -70,6 +71,23 @@ def show(found: dict[str, list[dict[str, float]]]) -> None:
         )
 
 
+def verdict(found: dict[str, list[dict[str, float]]]) -> str:
+    """What the table says, unless the control says that nothing can be read from it."""
+    alone, again, shared, protected = (
+        statistics.median(r["A"] for r in rounds) for rounds in found.values()
+    )
+    noise = abs(again / alone - 1)
+    if noise > TOO_NOISY:
+        return (
+            f"The two rows alone differ by {noise:.0%}: this machine is too busy with other things "
+            "for the rest to mean much. Run it again when it is quiet."
+        )
+    return (
+        f"Beside busy siblings A looks {shared / alone:.1f} times as slow as it is; under KREX "
+        f"{protected / alone:.2f} times. Two measurements alone differ by {noise:.0%} here."
+    )
+
+
 def main() -> None:
     found: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
     with tempfile.TemporaryDirectory() as folder:
@@ -84,6 +102,7 @@ def main() -> None:
             controller.terminate()
             controller.wait(10)
     show(found)
+    print(verdict(found))
 
 
 if __name__ == "__main__":

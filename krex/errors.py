@@ -39,6 +39,12 @@ class ControllerError(KrexError):
     """The controller cannot be reached, or answers something unexpected."""
 
 
+class UsageError(KrexError):
+    """What was asked for makes no sense."""
+
+    exit_code = EXIT_USAGE
+
+
 class LaunchError(KrexError):
     """`krex run` failed before (or with `--require`, because of what happened while) it ran."""
 

@@ -14,6 +14,9 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 # sun_path holds 108 bytes with its terminating NUL.
 _LONGEST_SOCKET_PATH = 107
 
+# The machine's controller, `krex serve --system`: a folder of its own, to be mounted in containers.
+SYSTEM_SOCKET = "/run/krex/control.sock"
+
 
 def package_parent() -> str:
     """The directory that must be on sys.path for `import krex` to find this very package."""
@@ -45,13 +48,14 @@ def bridge_dir() -> str:
     return os.path.join(_PACKAGE, "marker", "bridge")
 
 
-def socket_path() -> str:
-    """The controller's socket: KREX_SOCKET, else in XDG_RUNTIME_DIR, else in a folder in /tmp.
+def own_socket_path(*, system: bool = False) -> str:
+    """Where a controller of ours listens: KREX_SOCKET, else the place for users', or the machine's.
 
-    The shim computes the same path on its own; keep the two alike. Raises ControllerError if the
-    path is longer than a socket's name can be.
+    Raises ControllerError if the path is longer than a socket's name can be.
     """
     path = os.environ.get("KREX_SOCKET")
+    if not path and system:
+        path = SYSTEM_SOCKET
     if not path:
         runtime = os.environ.get("XDG_RUNTIME_DIR")
         # Ours and 0700, or refused by prepare_socket_dir.
@@ -67,29 +71,68 @@ def socket_path() -> str:
     return path
 
 
+def socket_path() -> str:
+    """The controller's socket: KREX_SOCKET; else our own; else the machine's, if only that listens.
+
+    The shim tries the same places on its own; keep the two alike. Raises ControllerError.
+    """
+    path = own_socket_path()
+    if os.environ.get("KREX_SOCKET") or not os.path.exists(SYSTEM_SOCKET):
+        return path
+    return SYSTEM_SOCKET if not _listens(path) and _listens(SYSTEM_SOCKET) else path
+
+
+def _listens(path: str) -> bool:
+    """Whether a controller is there that takes us."""
+    import socket
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK) as client:
+        try:
+            client.connect(path)
+        except BlockingIOError:  # it is there, and has not come round to others yet
+            return True
+        except OSError:
+            return False
+        return True
+
+
+def _refuse_what_is_no_socket(path: str) -> None:
+    """A controller replaces what is at its socket's path: that had better be a socket."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return
+    if not stat.S_ISSOCK(found.st_mode):
+        raise ControllerError(
+            f"{path} is there already, and is not a socket",
+            "set KREX_SOCKET to a path at which there is nothing yet",
+        )
+
+
 def lock_path(socket: str) -> str:
     """The file whose flock says who the controller behind `socket` is."""
     return os.path.join(os.path.dirname(socket), "controller.lock")
 
 
-def prepare_socket_dir(socket: str) -> None:
-    """Make the socket's directory (0700) or check it; raises ControllerError if it is not ours.
+def prepare_socket_dir(socket: str, *, system: bool = False) -> None:
+    """Make the socket's directory or check it; raises ControllerError if it is not ours alone.
 
-    A directory that was chosen by KREX_SOCKET is the user's own affair once it exists.
+    A user's is 0700; the machine's is 0755, for others to connect. A directory that was chosen by
+    KREX_SOCKET is the user's own affair once it exists.
     """
     directory = os.path.dirname(socket)
     hint = "remove it, or set KREX_SOCKET to a path in a directory of yours"
+    way = "run it as root" if system else "set KREX_SOCKET to a path in a directory you can write"
+    mode, forbidden = (0o755, 0o022) if system else (0o700, 0o077)
     try:
-        os.makedirs(directory, mode=0o700, exist_ok=True)
+        os.makedirs(directory, mode=mode, exist_ok=True)
         found = os.lstat(directory)
     except OSError as error:
-        raise ControllerError(
-            f"cannot make {directory}: {error.strerror}",
-            "set KREX_SOCKET to a path in a directory you can write",
-        ) from None
+        raise ControllerError(f"cannot make {directory}: {error.strerror}", way) from None
+    _refuse_what_is_no_socket(socket)
     if os.environ.get("KREX_SOCKET"):
         return
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         raise ControllerError(f"{directory} is not a directory of yours", hint)
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        raise ControllerError(f"{directory} is open to other users", f"chmod 700 {directory}")
+    if stat.S_IMODE(found.st_mode) & forbidden:
+        raise ControllerError(f"{directory} is open to other users", f"chmod {mode:o} {directory}")

@@ -62,6 +62,30 @@ class Siblings(Struct, kw_only=True, frozen=True):
             "device yet included. The holder's own command is never frozen."
         ),
     ]
+    commands_sharing_a_pipe: Annotated[
+        Count,
+        Meta(
+            description="Commands that were not frozen, or only until it was noticed, because a "
+            "pipe connects one's standard streams to the holder's command: one may wait for the "
+            "other. They were kept off the device and drained."
+        ),
+    ]
+    commands_thawed_for_a_lock: Annotated[
+        Count,
+        Meta(
+            description="Commands that were frozen first, and let run again before the region's "
+            "end because the holder waited for a file lock of theirs. They were kept off the "
+            "device all the same."
+        ),
+    ]
+    commands_thawed_for_a_signal: Annotated[
+        Count,
+        Meta(
+            description="Commands that were frozen first, and let run again before the region's "
+            "end because somebody wanted to interrupt or to end them. They were kept off the "
+            "device all the same."
+        ),
+    ]
     processes_not_frozen: Annotated[
         Count,
         Meta(
@@ -250,18 +274,27 @@ REASONS: Final = {
         "Look for a sibling process that hangs in the kernel (state D).",
     ),
     "sibling_ran": Reason(
-        "On a CPU device, where the cores are the device: a sibling that could not be frozen used "
-        "more than 1 % of a core meanwhile.",
-        "Start that command by `krex run`, on a machine with a writable cgroup v2.",
+        "On a CPU device, where the cores are the device: a sibling that was not frozen, since it "
+        "can't be or the holder depends on it (a pipe, a file lock), used more than 1 % of a core "
+        "meanwhile.",
+        "Start it by `krex run`, on a machine with a writable cgroup v2; take locks, and write to "
+        "pipes, outside the region.",
     ),
     "sibling_not_frozen": Reason(
-        "On a CPU device: a sibling that could not be frozen ended meanwhile, so nobody knows how "
-        "much it computed.",
+        "On a CPU device: a sibling that could not be frozen ended meanwhile, or the kernel does "
+        "not count, so nobody knows how much it computed.",
         "Start that command by `krex run`, on a machine with a writable cgroup v2.",
     ),
+    "sibling_thawed": Reason(
+        "A sibling command was let run on while the region lasted: by `krex thaw`, or by its `krex "
+        "run` because the controller had stood still.",
+        "Do not thaw by hand what `krex status` shows as frozen by a hold.",
+    ),
     "unregistered_process": Reason(
-        "A process uses the device that could not register: the board is full.",
-        "Run fewer processes on the device, and restart the controller.",
+        "A process uses the device without being registered: the board is full, or its controller "
+        "died and another one serves the device now.",
+        "Run fewer processes on the device; wait for the end of those that were running when the "
+        "controller died, or start them again.",
     ),
     "unlisted_submission": Reason(
         "A process on the device asked for a function that can submit work and that KREX does not "
@@ -273,6 +306,10 @@ REASONS: Final = {
         "Use one device a command.",
     ),
     "gate_found_closed": Reason("The gate was closed although nobody held the device.", _AGAIN),
+    "no_membarrier": Reason(
+        "The kernel refused the controller a membarrier, and a process on the device relies on it.",
+        "`krex doctor` says why; run controller and commands under the same seccomp profile.",
+    ),
     "lease_lost": Reason(
         "The controller stood still for more than a second, and waiting processes reopened the "
         "gate.",

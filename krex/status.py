@@ -53,7 +53,12 @@ class Applicant(Struct, kw_only=True):
         bool,
         Meta(description="Whether it waits to have the device alone (`--exclusive command`)."),
     ]
+    place: Annotated[Count, Meta(description="Its place in the queue, from 1.")]
     waited_s: Annotated[Seconds, Meta(description="Seconds since it asked.")]
+    expected_wait_s: Annotated[
+        Seconds | None,
+        Meta(description="Seconds until it starts, as far as can be told. Null: that is unknown."),
+    ]
 
 
 class Process(Struct, kw_only=True):
@@ -84,6 +89,16 @@ class Device(Struct, kw_only=True):
     epoch: Annotated[
         Count, Meta(description="The gate's word: one more at each change, odd while closed.")
     ]
+    slots: Annotated[
+        Count, Meta(description="How many commands may run on it at once (`krex serve --slots`).")
+    ]
+    slots_used: Annotated[
+        Count,
+        Meta(
+            description="How many slots are taken. Trees that only have the library preloaded "
+            "take theirs without asking, so it may be more than there are."
+        ),
+    ]
     hold: Annotated[Hold | None, Meta(description="Null: no region has the device.")]
     queue: Annotated[
         list[Waiter], Meta(description="Regions, in the order in which they will be served.")
@@ -103,14 +118,17 @@ class Command(Struct, kw_only=True):
     ]
     argv: Annotated[
         list[str],
-        Meta(description="Its command line, cut where it is long; empty if not by `krex run`."),
+        Meta(
+            description="Its command line, cut where it is long; empty if not by `krex run`, or if "
+            "it is another user's."
+        ),
     ]
     device: Annotated[str, Meta(description="The key of the device that it runs on.")]
     root_pid: Annotated[int, Meta(description="Its first process; 0 until that has started.")]
     frozen: Annotated[bool, Meta(description="Whether it stands still at this moment.")]
     frozen_s: Annotated[
         Seconds,
-        Meta(description="Seconds for which it was frozen, the freeze under way not counted."),
+        Meta(description="Seconds for which it was frozen so far."),
     ]
     cgroup: Annotated[
         str | None, Meta(description="Its cgroup v2 directory. Null: it cannot be frozen.")

@@ -44,9 +44,10 @@
  * tell it from one that is still in the driver. So does one that ends inside a call without running
  * its destructors (exit by raw system call), until its word is needed: where no word is free, those of
  * threads that are gone are taken.
- * A controller that dies with a gate closed: its lease expires, and whoever waits swaps the gates
- * open (reopen.h). A controller that resumes after that fails its own next swap, or finds at its last
- * look that the gate left its epoch, and aborts the hold. No lock lives here.
+ * A controller that dies with a gate closed: a `krex run` that sees it die swaps the gates open, or its
+ * lease expires, and whoever waits does (reopen.h). A controller that resumes after that fails its own
+ * next swap, or finds at its next look that the gate left its epoch, or that its lease had run out
+ * meanwhile (nobody may have waited, but commands were thawed), and aborts the hold. No lock lives here.
  */
 #ifndef KREX_BOARD_H
 #define KREX_BOARD_H

@@ -15,9 +15,11 @@
 #include "futex.h"
 #include "gate.h"
 #include "log.h"
+#include "stop.h"
 #include "vendor.h"
 
 #define HELLO_TIMEOUT_S 5
+#define OTHER_VERSION "the controller is of another version (`krex doctor` says what to do)"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below; never held across a wait */
 static pid_t tried_pid; /* the process that tried to register: a forked child tries anew */
@@ -25,14 +27,22 @@ static bool attached; /* it succeeded; where the generation is 0 all the same, t
 static int connection = -1;
 static uint64_t connection_cookie;
 
-static bool socket_address(struct sockaddr_un *a) {
+/* Where controllers listen, in the order in which they are tried; krex/paths.py knows the same. */
+enum place { GIVEN, USER, SYSTEM, PLACES };
+
+static bool socket_address(struct sockaddr_un *a, enum place place) {
     const char *path = getenv("KREX_SOCKET");
     const char *run = getenv("XDG_RUNTIME_DIR");
+    bool given = path && *path;
     int n;
     memset(a, 0, sizeof *a);
     a->sun_family = AF_UNIX;
-    if (path && *path)
+    if (given != (place == GIVEN))
+        return false;
+    if (given)
         n = snprintf(a->sun_path, sizeof a->sun_path, "%s", path);
+    else if (place == SYSTEM)
+        n = snprintf(a->sun_path, sizeof a->sun_path, "/run/krex/control.sock");
     else if (run && *run)
         n = snprintf(a->sun_path, sizeof a->sun_path, "%s/krex/control.sock", run);
     else
@@ -52,33 +62,72 @@ static int move_high(int fd) {
     return high;
 }
 
-static int connect_controller(void) {
-    struct sockaddr_un a;
-    if (!socket_address(&a))
-        return -1;
+static int connect_to(const struct sockaddr_un *a) {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
     struct timeval limit = {HELLO_TIMEOUT_S, 0};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    if (connect(fd, (struct sockaddr *)&a, sizeof a) == 0)
+    if (connect(fd, (const struct sockaddr *)a, sizeof *a) == 0)
         return move_high(fd);
     close(fd);
     return -1;
+}
+
+static int connect_controller(void) {
+    struct sockaddr_un a;
+    int fd = -1;
+    for (enum place place = GIVEN; place < PLACES && fd < 0; place++)
+        if (socket_address(&a, place))
+            fd = connect_to(&a);
+    return fd;
+}
+
+/* The file for this process's records, -1 for none. Opened here and written by the controller: so the
+ * path is the one that this process sees, and another user's controller needs no right to it. */
+static int open_report(void) {
+    const char *path = getenv("KREX_REPORT");
+    if (!path || !*path)
+        return -1;
+    /* Not blocking: a pipe without a reader must hold up neither us nor the controller. */
+    int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    int fd = open(path, flags, 0666);
+    if (fd < 0)
+        krex_warn("cannot write to KREX_REPORT=%.200s: %s", path, strerror(errno));
+    return fd;
 }
 
 static void fill(char *to, size_t size, const char *text) {
     snprintf(to, size, "%s", text ? text : "");
 }
 
-static bool send_wire(enum krex_wire_type type, uint32_t slot, uint64_t value, const char *text,
-                      const char *text2, const char *text3) {
-    struct krex_wire m = {.magic = KREX_WIRE_MAGIC, .type = type, .slot = slot, .value = value};
+/* One descriptor as ancillary data. */
+union attachment {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/* `fd` goes along, if it is one. */
+static bool send_wire(const struct krex_wire *m, int fd) {
+    union attachment control = {.header = {.cmsg_len = CMSG_LEN(sizeof fd),
+                                           .cmsg_level = SOL_SOCKET,
+                                           .cmsg_type = SCM_RIGHTS}};
+    struct iovec data = {(void *)m, sizeof *m};
+    struct msghdr h = {.msg_iov = &data, .msg_iovlen = 1};
+    if (fd >= 0) {
+        memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+        h.msg_control = control.bytes;
+        h.msg_controllen = sizeof control.bytes;
+    }
+    return sendmsg(connection, &h, MSG_NOSIGNAL) == (ssize_t)sizeof *m;
+}
+
+static struct krex_wire wire(enum krex_wire_type type, const char *text, const char *text2) {
+    struct krex_wire m = {.magic = KREX_WIRE_MAGIC, .type = type};
     fill(m.text, sizeof m.text, text);
     fill(m.text2, sizeof m.text2, text2);
-    fill(m.text3, sizeof m.text3, text3);
-    return send(connection, &m, sizeof m, MSG_NOSIGNAL) == (ssize_t)sizeof m;
+    return m;
 }
 
 static uint64_t socket_cookie(int fd) {
@@ -97,19 +146,20 @@ static bool connected(void) {
 bool krex_client_send(enum krex_wire_type type, uint32_t slot, uint64_t value, const char *text,
                       const char *text2) {
     static uint32_t warned;
-    if (connected() && send_wire(type, slot, value, text, text2, NULL))
+    struct krex_wire m = wire(type, text, text2);
+    m.slot = slot;
+    m.value = value;
+    if (connected() && send_wire(&m, -1))
         return true;
     if (krex_cas_u32(&warned, 0, 1))
         krex_warn("the connection to the controller is lost: this process runs unprotected");
     return false;
 }
 
-/* Receives the answer to HELLO; the board's descriptor in *board_fd, or -1. */
-static bool receive_answer(struct krex_wire *m, int *board_fd) {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
+/* Receives the answer to HELLO; the board's descriptor in *board_fd, or -1. NULL, or why there is none
+ * that we understand. */
+static const char *receive_answer(struct krex_wire *m, int *board_fd) {
+    union attachment control;
     struct iovec data = {m, sizeof *m};
     struct msghdr h = {.msg_iov = &data, .msg_iovlen = 1};
     ssize_t n;
@@ -122,7 +172,9 @@ static bool receive_answer(struct krex_wire *m, int *board_fd) {
     struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
     if (c && c->cmsg_type == SCM_RIGHTS)
         memcpy(board_fd, CMSG_DATA(c), sizeof(int));
-    return n == (ssize_t)sizeof *m && m->magic == KREX_WIRE_MAGIC;
+    if (n < (ssize_t)sizeof m->magic)
+        return "the controller did not answer (`krex doctor` looks why)";
+    return n == (ssize_t)sizeof *m && m->magic == KREX_WIRE_MAGIC ? NULL : OTHER_VERSION;
 }
 
 static struct krex_board *map_board(int fd) {
@@ -133,7 +185,8 @@ static struct krex_board *map_board(int fd) {
     if (b == MAP_FAILED)
         return NULL;
     /* Acquire: pairs with krex_board_init's last store. */
-    if (krex_load_acquire(&b->magic) == KREX_BOARD_MAGIC && b->compat <= KREX_BOARD_ABI)
+    if (krex_load_acquire(&b->magic) == KREX_BOARD_MAGIC && b->compat <= KREX_BOARD_ABI &&
+        b->abi >= KREX_BOARD_COMPAT)
         return b;
     munmap(b, sizeof *b);
     return NULL;
@@ -143,9 +196,12 @@ static struct krex_board *map_board(int fd) {
 static void drain(struct krex_block *b, uint64_t request) {
     uint64_t pause_ns = 20000;
     krex_vendor_drain_begin();
+    krex_stop_at("drain-begun");
     while (krex_load_acquire(&b->drain_request) == request) {
         if (krex_vendor_drain_done()) {
+            krex_stop_at("drain-done");
             krex_store_release(&b->drained, request); /* pairs with krex_block_drained */
+            krex_stop_at("drain-told");
             break;
         }
         struct timespec t = {0, (long)pause_ns};
@@ -190,7 +246,7 @@ static bool start_drainer(struct krex_block *b) {
 static const char *join_board(const struct krex_wire *welcome, int fd) {
     struct krex_board *board = map_board(fd);
     if (!board || welcome->slot >= KREX_BLOCKS)
-        return "the controller is of another version";
+        return OTHER_VERSION;
     if (!start_drainer(&board->block[welcome->slot]))
         return "no thread could be started for draining";
     if (krex_gate_attach(board, welcome->slot) != 0)
@@ -198,21 +254,29 @@ static const char *join_board(const struct krex_wire *welcome, int fd) {
     return NULL;
 }
 
+static const char *say_hello(const char *device, struct krex_wire *answer, int *board_fd) {
+    struct krex_wire m = wire(KREX_WIRE_HELLO, device, getenv("KREX_COMMAND"));
+    int report = open_report();
+    bool sent = send_wire(&m, report);
+    if (report >= 0)
+        close(report);
+    if (!sent)
+        return "the controller hangs up (`krex doctor` looks why)";
+    return receive_answer(answer, board_fd);
+}
+
 static const char *hello(const char *device) {
     static char refusal[128];
     struct krex_wire answer;
     int fd = -1;
-    const char *failure = NULL;
     connection = connect_controller();
     if (connection < 0)
         return "no controller answers (start one with `krex serve`)";
     connection_cookie = socket_cookie(connection);
-    if (!send_wire(KREX_WIRE_HELLO, 0, 0, device, getenv("KREX_COMMAND"), getenv("KREX_REPORT")) ||
-        !receive_answer(&answer, &fd))
-        failure = "the controller did not answer";
-    else if (answer.type == KREX_WIRE_WELCOME && fd >= 0)
+    const char *failure = say_hello(device, &answer, &fd);
+    if (!failure && answer.type == KREX_WIRE_WELCOME && fd >= 0)
         failure = join_board(&answer, fd);
-    else
+    else if (!failure)
         snprintf(refusal, sizeof refusal, "%.*s", (int)sizeof answer.text - 1, answer.text),
             failure = refusal;
     if (fd >= 0)
@@ -238,6 +302,7 @@ static void attach_hook(void) { krex_client_ready(""); }
 static void prepare_for_forks(void) {
     pthread_atfork(NULL, NULL, unlock_child);
     krex_gate_attach_hook = attach_hook; /* what a forked child starts from */
+    krex_stop_prepare();
 }
 
 /* Under the lock. */
@@ -249,6 +314,8 @@ static void register_process(const char *device) {
     const char *failure = hello(device);
     attached = !failure;
     tried_pid = getpid();
+    if (attached)
+        krex_stop_at("registered");
     if (failure)
         krex_warn("this process runs unprotected: %s", failure);
 }
@@ -269,9 +336,8 @@ bool krex_client_ready(const char *device) {
     return krex_process.generation != 0;
 }
 
-void krex_client_flag(uint32_t flag, const char *note, const char *detail) {
+bool krex_client_flag(uint32_t flag) {
     if (!krex_process.generation)
-        return;
-    if (!(__atomic_fetch_or(&krex_process.block->flags, flag, __ATOMIC_SEQ_CST) & flag))
-        krex_client_send(KREX_WIRE_NOTE, 0, 0, note, detail);
+        return false;
+    return !(__atomic_fetch_or(&krex_process.block->flags, flag, __ATOMIC_SEQ_CST) & flag);
 }

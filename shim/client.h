@@ -17,7 +17,7 @@ bool krex_client_ready(const char *device);
 /* Sends a message; false: there is no controller (any more). */
 bool krex_client_send(enum krex_wire_type type, uint32_t slot, uint64_t value, const char *text,
                       const char *text2);
-/* Sets a bit of the block's flags and tells the controller, once a bit. */
-void krex_client_flag(uint32_t flag, const char *note, const char *detail);
+/* Sets a bit of the block's flags (enum krex_block_flag). True: it was not set before. */
+bool krex_client_flag(uint32_t flag);
 
 #endif

@@ -52,15 +52,13 @@ uint64_t krex_gate_epoch(const struct krex_board *board, int which) {
     return krex_load_acquire(gate_word(board, which));
 }
 
-static int fence(void) {
+int krex_gate_fence(void) {
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0)
         return 0;
     int failure = -errno;
     krex_full_fence();
     return failure;
 }
-
-void krex_gate_fence(void) { (void)fence(); }
 
 /* A block that becomes live after this look announces after its own full fence, and sees our swap. */
 static int all_fence_themselves(const struct krex_board *board) {
@@ -79,7 +77,7 @@ int krex_gate_swap(struct krex_board *board, int which, uint64_t expected) {
         return krex_gate_reopen(board, gate, expected);
     if (!krex_cas_u64(gate, expected, expected + 1))
         return 0;
-    int failure = fence(); /* pairs with the announce: see board.h */
+    int failure = krex_gate_fence(); /* pairs with the announce: see board.h */
     if (!failure || all_fence_themselves(board))
         return 1;
     krex_gate_reopen(board, gate, expected + 1);

@@ -23,7 +23,9 @@ void krex_block_free(struct krex_board *board, int index);
  * lost); a negative errno if the membarrier failed (the swap is undone). Opening wakes the waiters. */
 int krex_gate_swap(struct krex_board *board, int which, uint64_t expected);
 uint64_t krex_gate_epoch(const struct krex_board *board, int which);
-void krex_gate_fence(void);
+/* A full fence in every registered process. Returns 0; a negative errno if the membarrier failed: then
+ * only in this one. */
+int krex_gate_fence(void);
 
 /* Threads of live processes other than dead ones that are announced under an epoch below `epoch`
  * (holders' words under `epoch` itself do not count), or, with block >= 0, of that block under any. */

@@ -9,6 +9,7 @@
 
 #include "futex.h"
 #include "reopen.h"
+#include "stop.h"
 
 /* A waiter looks again this often even if nobody wakes it: it bounds what a lost wake-up costs, and
  * is how soon an expired lease is noticed. */
@@ -16,7 +17,9 @@
 
 union krex_process_page krex_process_page __attribute__((aligned(KREX_PAGE)));
 __thread struct krex_thread krex_thread = {.generation = KREX_SLOW};
+__thread uint32_t krex_exiting;
 void (*krex_gate_attach_hook)(void);
+void (*krex_stop_hook)(const char *name);
 
 /* The two gates, and for each what announces a call at it. */
 enum kind { SUBMIT, HEAVY };
@@ -148,11 +151,14 @@ static void wait_at(uint64_t *gate, uint64_t epoch) {
     while (krex_load_acquire(gate) == epoch && !krex_may_pass(block, epoch)) {
         if (krex_load_relaxed(&krex_process.generation) != generation)
             return;
-        if (krex_load_relaxed(&board->lease_deadline_ns) < krex_now_ns()) {
+        uint64_t now = krex_now_ns(), end = krex_load_relaxed(&board->lease_deadline_ns);
+        if (end < now) {
             krex_gate_reopen(board, gate, epoch);
             break;
         }
-        krex_futex_wait(gate, (uint32_t)epoch, WAIT_SLICE_NS);
+        krex_stop_at("at-the-gate");
+        krex_futex_wait(gate, (uint32_t)epoch,
+                        end - now < WAIT_SLICE_NS ? end - now + 1 : WAIT_SLICE_NS);
     }
     if (krex_load_relaxed(&krex_process.generation) == generation)
         krex_raise_u64(&block->longest_wait_ns, krex_now_ns() - started);
@@ -162,6 +168,7 @@ static void wait_at(uint64_t *gate, uint64_t epoch) {
 static bool try_word(uint64_t *gate, uint64_t *word, uint64_t epoch) {
     krex_store_relaxed(word, epoch << 1 | 1);
     krex_full_fence();
+    krex_stop_at("announced");
     uint64_t seen = krex_load_acquire(gate);
     if (seen == epoch && krex_may_pass(krex_process.block, epoch))
         return true;
@@ -241,6 +248,8 @@ void krex_gate_leave_slow(void) {
 /* Heavy calls are rare and long: no fast path, every one pays a full fence. */
 bool krex_heavy_enter(void) {
     int saved = errno;
+    if (krex_exiting)
+        return false;
     enum route route = pass_gate(HEAVY);
     errno = saved;
     if (route == NOT_ANNOUNCED)

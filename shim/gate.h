@@ -82,6 +82,10 @@ extern void (*krex_gate_attach_hook)(void);
 int krex_gate_attach(struct krex_board *board, uint32_t block);
 void krex_gate_detach(void);
 
+/* Set by the thread that runs the exit handlers: from then on its heavy calls, with which runtimes and
+ * destructors tidy up, wait for nobody. What it submits is gated like everything. */
+extern __thread uint32_t krex_exiting;
+
 bool krex_gate_enter_slow(void);
 void krex_gate_leave_slow(void);
 bool krex_heavy_enter(void);

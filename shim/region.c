@@ -11,6 +11,7 @@
 #include "futex.h"
 #include "gate.h"
 #include "log.h"
+#include "stop.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -74,8 +75,10 @@ EXPORT int krex_region_begin(const char *name) {
     if (exit_key_made)
         pthread_setspecific(exit_key, &depth);
     if (krex_client_send(KREX_WIRE_ENTER, (uint32_t)mark, (uint64_t)syscall(SYS_gettid), name,
-                         NULL))
+                         NULL)) {
+        krex_stop_at("mark-requested");
         return 1;
+    }
     krex_store_release(&krex_process.block->marks[mark], KREX_MARK_FREE);
     mark = -1;
     return 0;
@@ -90,8 +93,10 @@ EXPORT int krex_region_wait(double timeout_s) {
     if (krex_load_acquire(state) == KREX_MARK_REQUESTED)
         krex_futex_wait(state, KREX_MARK_REQUESTED, (uint64_t)(timeout_s * 1e9));
     uint32_t now = krex_load_acquire(state);
-    if (now == KREX_MARK_EXCLUSIVE)
+    if (now == KREX_MARK_EXCLUSIVE) {
+        krex_stop_at("mark-granted");
         return 0;
+    }
     if (now != KREX_MARK_REQUESTED)
         return 2;
     if (krex_load_relaxed(&krex_process.board->lease_deadline_ns) >= krex_now_ns())
@@ -118,6 +123,7 @@ EXPORT void krex_region_end(void) {
     if (depth || mark < 0)
         return;
     krex_store_release(&krex_process.block->marks[mark], KREX_MARK_LEAVING);
+    krex_stop_at("mark-leaving");
     if (!krex_client_send(KREX_WIRE_LEAVE, (uint32_t)mark, submissions(), NULL, NULL))
         krex_store_release(&krex_process.block->marks[mark], KREX_MARK_FREE);
     mark = -1;

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <link.h>
 #include <stdbool.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "atomic.h"
 #include "vendor.h"
@@ -38,25 +38,41 @@ struct symbols {
     const uint32_t *hash; /* DT_GNU_HASH */
 };
 
+/* Nothing here may call a function by its name: sanitizers and others take libc's over, and look up
+ * the real ones by dlsym, so that we run before they can. The fence keeps the compiler from making a
+ * call of a loop. */
+static bool is_same(const char *a, const char *b) {
+    for (; *a && *a == *b; a++, b++)
+        krex_compiler_fence();
+    return *a == *b;
+}
+
+static const char *base_of(const char *path) {
+    const char *base = path;
+    for (const char *c = path; *c; c++) {
+        krex_compiler_fence();
+        if (*c == '/')
+            base = c + 1;
+    }
+    return base;
+}
+
 static const void *at(ElfW(Addr) base, ElfW(Addr) pointer) {
     return (const void *)(pointer < base ? base + pointer : pointer);
 }
 
-static bool read_symbols(const struct dl_phdr_info *info, struct symbols *s) {
-    memset(s, 0, sizeof *s);
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
-            continue;
-        const ElfW(Dyn) *d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-        for (; d->d_tag != DT_NULL; d++) {
-            const void *p = at(info->dlpi_addr, d->d_un.d_ptr);
-            if (d->d_tag == DT_SYMTAB)
-                s->symbol = p;
-            else if (d->d_tag == DT_STRTAB)
-                s->strings = p;
-            else if (d->d_tag == DT_GNU_HASH)
-                s->hash = p;
-        }
+static bool read_symbols(const struct link_map *library, struct symbols *s) {
+    s->symbol = NULL;
+    s->strings = NULL;
+    s->hash = NULL;
+    for (const ElfW(Dyn) *d = library->l_ld; d->d_tag != DT_NULL; d++) {
+        const void *p = at(library->l_addr, d->d_un.d_ptr);
+        if (d->d_tag == DT_SYMTAB)
+            s->symbol = p;
+        else if (d->d_tag == DT_STRTAB)
+            s->strings = p;
+        else if (d->d_tag == DT_GNU_HASH)
+            s->hash = p;
     }
     return s->symbol && s->strings && s->hash;
 }
@@ -71,7 +87,7 @@ static ElfW(Addr) value_of(const struct symbols *s, const char *name) {
     for (uint32_t i = bucket[h % count]; i >= first; i++) {
         const ElfW(Sym) *symbol = &s->symbol[i];
         if ((chain[i - first] | 1) == (h | 1) && symbol->st_shndx != SHN_UNDEF &&
-            !strcmp(s->strings + symbol->st_name, name))
+            is_same(s->strings + symbol->st_name, name))
             return symbol->st_value;
         if (chain[i - first] & 1)
             break;
@@ -79,23 +95,24 @@ static ElfW(Addr) value_of(const struct symbols *s, const char *name) {
     return 0;
 }
 
-/* glibc's own dlsym, out of its symbol table: every other way to it is a lookup, and so comes back
- * to us. Before glibc 2.34 it lies in libdl, which we need and which is loaded after libc. */
-static int find_dlsym(struct dl_phdr_info *info, size_t size, void *found) {
-    const char *base = strrchr(info->dlpi_name, '/');
-    struct symbols s;
-    (void)size;
-    if (!base || (strcmp(base, "/libc.so.6") != 0 && strcmp(base, "/libdl.so.2") != 0))
-        return 0;
-    ElfW(Addr) value = read_symbols(info, &s) ? value_of(&s, "dlsym") : 0;
-    if (value)
-        *(dlsym_fn *)found = (dlsym_fn)(info->dlpi_addr + value);
-    return 0;
+/* glibc's own dlsym, out of its symbol table: every other way to it is a lookup, and so comes back to
+ * us. Before glibc 2.34 it lies in libdl, which we need. Both are there from the start of the program
+ * to its end, before whatever is loaded and unloaded meanwhile in the list of libraries. */
+static dlsym_fn own_dlsym(void) {
+    for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next) {
+        const char *base = base_of(m->l_name);
+        struct symbols s;
+        if (!is_same(base, "libc.so.6") && !is_same(base, "libdl.so.2"))
+            continue;
+        ElfW(Addr) value = read_symbols(m, &s) ? value_of(&s, "dlsym") : 0;
+        if (value)
+            return (dlsym_fn)(m->l_addr + value);
+    }
+    return NULL;
 }
 
 static void find_next(void) {
-    dlsym_fn own = NULL;
-    dl_iterate_phdr(find_dlsym, &own);
+    dlsym_fn own = own_dlsym();
     if (!own)
         return;
     /* Seen from here, the next one is what the program would have got without us. */

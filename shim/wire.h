@@ -3,17 +3,20 @@
  * The shim's messages to the controller, one struct a packet of a SOCK_SEQPACKET socket; the only
  * definition of them. First comes HELLO, answered by WELCOME (with the board as SCM_RIGHTS) or
  * REFUSED; then ENTER, LEAVE and NOTE, which are not answered here: the board is (krex_block.marks).
- * The controller takes the pid from the socket's credentials, never from a message.
+ * The controller takes the pid from the socket's credentials, never from a message. A controller of
+ * another version answers REFUSED, under its own magic.
  */
 #ifndef KREX_WIRE_H
 #define KREX_WIRE_H
 
 #include <stdint.h>
 
-#define KREX_WIRE_MAGIC 0x0158524bu /* "KRX" and the protocol version */
+#define KREX_WIRE_MAGIC 0x0258524bu /* "KRX" and the protocol version */
+#define KREX_WIRE_NAME 0x0058524bu  /* what all versions have in common */
 
 enum krex_wire_type {
-    KREX_WIRE_HELLO = 1,   /* text: device key or "", text2: KREX_COMMAND, text3: KREX_REPORT */
+    KREX_WIRE_HELLO = 1,   /* text: device key or "", text2: KREX_COMMAND. Attached, if there is a
+                              KREX_REPORT: that file, opened by the client, for its records */
     KREX_WIRE_WELCOME = 2, /* slot: block; the board's descriptor is attached */
     KREX_WIRE_REFUSED = 3, /* text: why */
     KREX_WIRE_ENTER = 4,   /* slot: mark; text: name; value: tid */
@@ -29,7 +32,6 @@ struct krex_wire {
     uint64_t value;
     char text[128];
     char text2[128];
-    char text3[1024];
 };
 
 #endif

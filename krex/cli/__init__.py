@@ -13,6 +13,7 @@ COMMANDS = {
     "run": ("krex.cli.run", "Run a command; its timed regions get the device alone."),
     "serve": ("krex.cli.serve", "Run the controller in the foreground."),
     "status": ("krex.cli.status", "Show devices, regions and commands."),
+    "thaw": ("krex.cli.thaw", "Let commands run on that were left frozen."),
     "doctor": ("krex.cli.doctor", "Try out everything that KREX needs on this machine."),
     "eval": ("krex.cli.eval", "Measure what KREX costs, on this machine."),
     "lib-path": ("krex.cli.lib_path", "Print the path of the preload library."),

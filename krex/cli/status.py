@@ -16,7 +16,7 @@ from krex import paths
 from krex.cli.group import CONTEXT
 from krex.errors import EXIT_FAILED, ControllerError
 from krex.launch.channel import Channel
-from krex.status import Command, Controller, Device, Status, nothing
+from krex.status import Applicant, Command, Controller, Device, Status, nothing
 
 
 @click.command("status", context_settings=CONTEXT)
@@ -88,16 +88,14 @@ def _controller(controller: Controller) -> str:
 
 
 def _device(device: Device) -> list[str]:
-    lines = [f"{device.device}: gate {device.gate} (epoch {device.epoch})"]
+    slots = f"{device.slots_used} of {device.slots} slots taken"
+    lines = [f"{device.device}: gate {device.gate} (epoch {device.epoch}), {slots}"]
     if (hold := device.hold) is not None:
         lines.append(f"  held by {hold.command} for {_duration(hold.since_s)}, {hold.marks} marks")
     for place, waiter in enumerate(device.queue, 1):
         waited = _duration(waiter.waited_s)
         lines.append(f"  waiting, place {place}: {waiter.command} pid {waiter.pid}, {waited}")
-    for place, applicant in enumerate(device.admission, 1):
-        waited, what = _duration(applicant.waited_s), shlex.join(applicant.argv)[:60]
-        alone = ", to be alone" if applicant.alone else ""
-        lines.append(f"  to start, place {place}: {applicant.command} {what}, {waited}{alone}")
+    lines += map(_applicant, device.admission)
     rows = [
         (str(p.pid), p.command, p.state, "clean" if p.clean else "dirty", str(p.submissions))
         for p in device.processes
@@ -105,6 +103,16 @@ def _device(device: Device) -> list[str]:
     if rows:
         lines += _table(("PID", "COMMAND", "STATE", "DEVICE", "SUBMISSIONS"), rows)
     return lines
+
+
+def _applicant(applicant: Applicant) -> str:
+    what = f"{applicant.command} {shlex.join(applicant.argv)[:60]}"
+    line = f"  to start, place {applicant.place}: {what}, {_duration(applicant.waited_s)}"
+    if applicant.alone:
+        line += ", to be alone"
+    if applicant.expected_wait_s is not None:
+        line += f", expected to wait {_duration(applicant.expected_wait_s)} more"
+    return line
 
 
 def _commands(commands: list[Command]) -> list[str]:

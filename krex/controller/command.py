@@ -4,7 +4,10 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from krex.controller.reports import Report
+from krex.protect import pipes
 from krex.protect.freezer import Group
+from krex.protect.processes import below, members
 from krex.record import RegionRecord
 
 if TYPE_CHECKING:
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
     from krex.controller.mark import Process
 
 
-def _drop(_: RegionRecord) -> None:
+def _drop(_: object) -> None:
     """Nobody listens (any more)."""
 
 
@@ -24,17 +27,39 @@ class Command:
         self.exclusive = "region"
         self.max_hold_s: float | None = 30.0
         self.max_wait_s: float | None = None
+        self.uid = -1  # the user who may claim to belong to it
         self.run_ended = False
         self.root_pid = 0
+        self.started: float | None = None  # when; CLOCK_MONOTONIC
         self.group: Group | None = None
-        self.opened: Callable[[RegionRecord], None] = _drop
+        # Of its `krex run`, and of its processes as far as we have looked at them.
+        self.stdio = pipes.Ends()
+        self.opened: Callable[[RegionRecord], object] = _drop
         self.report: Callable[[RegionRecord], None] = _drop
+        self.notice: Callable[[str], object] = _drop  # a process of it runs unprotected, and why
+        # Its report's file, for records that come when its `krex run` was killed.
+        self.last_resort: Report | None = None
         self._submissions_of_ended = 0
 
-    def mute(self) -> None:
-        """Its `krex run` is gone."""
-        self.report = self.opened = _drop
+    def mute(self, *, was_killed: bool) -> None:
+        """Its `krex run` is gone; if it ended as it should, so did the report."""
+        self.report = self.opened = self.notice = _drop
+        if was_killed and self.last_resort:
+            self.report = self.last_resort.write
         self.run_ended = True
+
+    def close(self) -> None:
+        """Nothing of it is left: let go of the report's file."""
+        self.last_resort, self.report = None, _drop
+
+    def look_at_stdio(self, pid: int) -> None:
+        """Note what the standard streams of this process are connected to."""
+        self.stdio = self.stdio.union(pipes.of([pid]))
+
+    def pids(self) -> set[int]:
+        """All its processes, registered or not."""
+        inside = members(self.group.path) if self.group and not self.group.removed else set()
+        return inside | below([self.root_pid] if self.root_pid else [])
 
     def processes(self) -> "list[Process]":
         """Those that are registered now."""

@@ -10,6 +10,8 @@ from krex.controller.board import Board
 from krex.controller.hold import Abort, Hold
 from krex.controller.mark import CommandMark, Mark, Process
 from krex.native import lib
+from krex.protect.journal import Journal
+from krex.protect.mappings import takes_part
 
 if TYPE_CHECKING:
     from krex.controller.command import Command
@@ -18,16 +20,20 @@ if TYPE_CHECKING:
 class Device:
     """Serves marks first come first served; one hold at a time."""
 
-    def __init__(self, key: str, commands: "dict[str, Command]") -> None:
+    def __init__(
+        self, key: str, commands: "dict[str, Command]", slots: int, journal: Journal
+    ) -> None:
         self.key = key
         self.is_cpu = key.startswith("cpu:")
-        self.board = Board(key)
-        self.admission = Admission()
+        self.board = Board(key, lambda name: journal.note_board(name, key))
+        self.admission = Admission(key, slots)
         self.processes: dict[int, Process] = {}  # by block
         self.commands = commands
         self.queue: list[Mark] = []
         self.hold: Hold | None = None
         self.unregistered = 0
+        self._departed = 0  # of those, during the hold
+        self.orphans: list[tuple[str, int]] = []  # (board of a dead controller, pid)
         self._changed = asyncio.Event()
         self._task = asyncio.create_task(self._serve())
 
@@ -81,11 +87,27 @@ class Device:
         if self.hold:
             self.hold.spoil("unregistered_process")
 
+    def has_orphans(self) -> bool:
+        """Whether processes use the device that nobody gates: their controller died."""
+        self.orphans = [(board, pid) for board, pid in self.orphans if takes_part(pid, board)]
+        # One that was forked in there has the old board mapped, and is registered with us.
+        registered = {p.pid for p in self.processes.values()} if self.orphans else set()
+        return any(pid not in registered for _, pid in self.orphans)
+
+    def departed(self) -> None:
+        """Such a process ended: the next region may be certain again; not this one."""
+        if self.hold:
+            self._departed += 1
+        else:
+            self.unregistered -= 1
+
     def gone(self, process: Process) -> None:
         """A process died: its marks end, its block is free."""
         for mark in [*self.queue, *(self.hold.marks if self.hold else [])]:
             if mark.process is process:
                 self.leave(mark, "process_died")
+        if self.hold and process.has_flag(lib.KREX_FLAG_UNLISTED):
+            self.hold.spoil("unlisted_submission")
         process.command.process_ended(process)
         del self.processes[process.block]
         lib.krex_block_free(self.board.c, process.block)
@@ -107,12 +129,28 @@ class Device:
 
     # The hold.
 
+    def keep_lease(self) -> None:
+        """Promise again to be alive; a hold that was broken meanwhile is given up."""
+        self.board.lease()
+        if self.hold and not self.hold.is_certain():
+            self._changed.set()
+
+    def close(self) -> None:
+        """The controller ends: nothing stays shut or frozen."""
+        self._task.cancel()
+        if self.hold:
+            self.hold.undo()
+
     async def _serve(self) -> None:
         while True:
             await self._changed.wait()
             self._changed.clear()
             while self.queue:
-                self.hold = Hold(self, self.queue.pop(0))
+                first = self.queue.pop(0)
+                if first.began_already():
+                    first.answer()  # nothing is to be frozen for it
+                    continue
+                self.hold = Hold(self, first)
                 # Threads and children that asked together are served together: they may wait for
                 # each other inside.
                 for mark in list(filter(self.hold.takes, self.queue)):
@@ -128,6 +166,8 @@ class Device:
                 for mark in self.hold.left:
                     mark.send()
                 self.hold = None
+                self.unregistered -= self._departed
+                self._departed = 0
 
     async def _serve_hold(self, hold: Hold) -> None:
         first = hold.first
@@ -151,6 +191,9 @@ class Device:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             try:
                 await asyncio.wait_for(self._changed.wait(), left)
-            except TimeoutError:
+            except (TimeoutError, asyncio.TimeoutError):  # two before Python 3.11
                 for late in list(hold.marks):
                     self.leave(late, "max_hold_exceeded")
+            if not hold.is_certain():
+                for late in list(hold.marks):
+                    self.leave(late, "lease_lost")

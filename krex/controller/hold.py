@@ -13,9 +13,10 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from krex.controller.board import GATE, HEAVY
+from krex.controller.watch import Watch
 from krex.native import lib
-from krex.protect import cpu_time
 from krex.record import Handshake, Siblings
+from krex.stops import stop_at
 
 if TYPE_CHECKING:
     from krex.controller.command import Command
@@ -70,7 +71,10 @@ class Hold:
         self._siblings_then: Siblings | UnsetType = UNSET
         self._freezing = False
         self._epoch = 0  # the closed one; 0: we have closed nothing
+        self._lapses = 0
         self._frozen: list[Command] = []
+        self._running: set[Command] = set()  # thawed for the holder's sake
+        self._watch = Watch(self)
         self._step_began = 0.0
 
     # What happens to it meanwhile.
@@ -107,17 +111,40 @@ class Hold:
             self.started(process.command)
 
     def admitted(self, command: "Command") -> None:
-        """A newcomer during a region is born frozen."""
-        if self._freezing and command.group:
+        """A newcomer during a region is born frozen, unless the holder may wait for it."""
+        if self._freezing and command.group and not self._shares_pipe(command):
             command.group.freeze()
             self._frozen.append(command)
+        else:
+            self.started(command)
 
     def started(self, command: "Command") -> None:
         """A sibling runs, frozen or not: from now on its CPU time counts."""
-        if self.granted and self._is_loose(command):
-            new = cpu_time.snapshot([command.root_pid])
+        if self.granted and command in self._loose():
             for mark in self.marks:
-                mark.cpu_at_grant = new | mark.cpu_at_grant
+                self._count_cpu(mark, [command])
+
+    def frozen(self) -> "list[Command]":
+        """The commands that stand still for it now."""
+        return list(self._frozen)
+
+    def let_run(self, command: "Command", counter: str) -> None:
+        """Thaw a sibling before the end. It stays gated, and its CPU time counts.
+
+        `counter` is the key of the record's siblings that counts it.
+        """
+        if command not in self._frozen or not command.group:
+            return
+        self._frozen.remove(command)
+        self._running.add(command)
+        self.started(command)
+        with contextlib.suppress(OSError):  # it ended
+            command.group.thaw()
+        then = self._siblings_then
+        if isinstance(then, Siblings):
+            self._siblings_then = replace(then, **{counter: getattr(then, counter) + 1})
+        for mark in self.marks:
+            mark.record.siblings = self._siblings_then
 
     def spoil(self, reason: str) -> None:
         """No mark that it serves now is exclusive any more."""
@@ -129,6 +156,8 @@ class Hold:
     async def acquire(self) -> None:
         """DESIGN's handshake, in its order. Raises Abort; whatever was reached, `undo` undoes."""
         board = self.board.c
+        self.board.lease()  # before anything is closed: it may be overdue
+        self._lapses = self.board.lapses
         epoch = self.board.epoch()
         if epoch & 1:
             raise Abort("gate_found_closed")
@@ -143,43 +172,74 @@ class Hold:
         await self._close(HEAVY, epoch, HEAVY_DEADLINE_S, "heavy_call_running")
         self._step_done("heavy_s")
         await self._close(GATE, epoch, IN_FLIGHT_DEADLINE_S, "submission_in_flight")
+        stop_at("in-flight-zero")
         self._step_done("in_flight_s")
         dirty = [p for p in siblings if not lib.krex_block_clean(board, p.block)]
         await self._drain(dirty, *self._limit(DRAIN_DEADLINE_S, "sibling_not_drained"))
+        stop_at("drained")
         self._step_done("drain_s")
         await self._freeze()
+        stop_at("frozen")
         self._step_done("freeze_s")
-        if self.board.epoch() != self._epoch:
-            raise Abort("lease_lost")
-        if not self.marks:
-            raise Abort("left_while_waiting")
         self._siblings_then = Siblings(
             processes=len(siblings),
             clean=len(siblings) - len(dirty),
             drained=len(dirty),
             commands_frozen=len(self._frozen),
+            commands_sharing_a_pipe=len(list(filter(self._shares_pipe, self._siblings()))),
+            commands_thawed_for_a_lock=0,
+            commands_thawed_for_a_signal=0,
             processes_not_frozen=sum(p.command.group is None for p in siblings),
         )
         if reason := self._noted_reason(self.first):
             raise Abort(reason)
+        stop_at("before-grant")
+        self._look()
         self.exclusive = True
 
     def refuse(self, reason: str) -> None:
-        """It could not be acquired; whoever waits for it goes on without."""
+        """It could not be acquired, or kept; whoever waits for it goes on without."""
+        self.exclusive = False
         self._reason = reason
         self.undo()
 
     async def _close(self, which: int, epoch: int, limit_s: float, reason: str) -> None:
         if not self.board.swap(which, epoch):
-            raise Abort("lease_lost")
+            raise Abort("no_membarrier" if self.board.barrier_failed else "lease_lost")
+        stop_at("heavy-closed" if which == HEAVY else "gate-closed")
         board = self.board.c
-        await until(lambda: not lib.krex_in_flight(board, which, self._epoch, -1), limit_s, reason)
+        await self._until(
+            lambda: not lib.krex_in_flight(board, which, self._epoch, -1), limit_s, reason
+        )
+
+    async def _until(self, done: Callable[[], bool], limit_s: float, reason: str) -> None:
+        """The same as `until`, but a handshake that has become pointless is given up at once."""
+
+        def looked_and_done() -> bool:
+            self._look()
+            return done()
+
+        await until(looked_and_done, limit_s, reason)
+
+    def _look(self) -> None:
+        """While the handshake lasts: may it go on, and is there somebody to grant it to?"""
+        if not self.granted and not self.is_certain():
+            raise Abort("lease_lost")
+        if not self.granted and not self.marks:
+            raise Abort("left_while_waiting")
+
+    def is_certain(self) -> bool:
+        """Whether the gate is as we closed it, and nobody had a reason to open it or to thaw."""
+        return self.board.epoch() in {self._epoch, self._epoch - 1} and self.board.kept(
+            self._lapses
+        )
 
     async def _drain(self, processes: "list[Process]", limit_s: float, reason: str) -> None:
         board = self.board.c
         for p in processes:
             lib.krex_block_ask_drain(board, p.block, self._epoch)
-        await until(
+        stop_at("drain-asked")
+        await self._until(
             lambda: all(
                 self._is_gone(p) or lib.krex_block_drained(board, p.block, self._epoch)
                 for p in processes
@@ -201,11 +261,12 @@ class Hold:
 
     async def _freeze(self) -> None:
         self._freezing = True
-        self._frozen = [c for c in self._siblings() if c.group]
+        self._frozen = [c for c in self._siblings() if c.group and not self._shares_pipe(c)]
         groups = [c.group for c in self._frozen if c.group]
         for group in groups:
             group.freeze()
-        await until(
+        stop_at("freezing")
+        await self._until(
             lambda: all(g.is_frozen() or g.is_empty() for g in groups),
             FREEZE_DEADLINE_S,
             "freeze_incomplete",
@@ -223,6 +284,9 @@ class Hold:
         self.granted = True
         for mark in list(self.marks):
             self._answer(mark)
+        if self._freezing:
+            self._watch.start()
+        stop_at("granted")
 
     def _answer(self, mark: "Mark") -> None:
         record = mark.record
@@ -230,7 +294,7 @@ class Hold:
             record.handshake, record.siblings = self._handshake, self._siblings_then
         if self.exclusive:
             record.exclusive, record.hold_id = True, self.id
-            mark.cpu_at_grant = cpu_time.snapshot(self._loose_roots())
+            self._count_cpu(mark, self._loose())
         else:
             mark.not_exclusive(self._reason)
         mark.answer()
@@ -238,11 +302,13 @@ class Hold:
     async def release(self) -> None:
         """The pass goes first, so that what drains is all there is."""
         began = time.monotonic()
+        stop_at("leaving")
         board = self.board.c
         holders = [p for p in self.device.processes.values() if self.covers(p)]
         for p in holders:
             lib.krex_block_pass(board, p.block, 0)
         lib.krex_gate_fence()
+        stop_at("pass-removed")
         deadline = time.monotonic() + LEAVE_DRAIN_DEADLINE_S
         left_work = False
         try:
@@ -251,6 +317,7 @@ class Hold:
             await self._drain(holders, deadline - time.monotonic(), "")
         except Abort:
             left_work = True  # the holder stays dirty: the next handshake drains it as a sibling
+        stop_at("holder-drained")
         self.undo()
         for mark in self.left:
             mark.record.work_at_end = left_work
@@ -262,18 +329,21 @@ class Hold:
 
     def undo(self) -> None:
         """Thaw and reopen, from whatever step was reached. Never fails half-way."""
+        self._watch.stop()
         for command in self._frozen:
             if command.group:
                 # A group that somebody removed has nothing left to thaw; the others do.
                 with contextlib.suppress(OSError):
                     command.group.thaw()
         self._freezing, self._frozen = False, []
+        stop_at("thawed")
         for p in self.device.processes.values():
             lib.krex_block_pass(self.board.c, p.block, 0)
             lib.krex_block_ask_drain(self.board.c, p.block, 0)
         for which in (GATE, HEAVY):
             self.board.swap(which, self._epoch)
         self._epoch = 0
+        stop_at("reopened")
 
     # The verdict.
 
@@ -281,24 +351,26 @@ class Hold:
         """Before a mark's record is closed: was all of it certain?"""
         if not mark.record.exclusive:
             return
-        if self.board.epoch() != self._epoch:
+        if not self.is_certain():
             mark.not_exclusive("lease_lost")
+        if any(c.group and c.group.was_thawed() for c in self._frozen):
+            mark.not_exclusive("sibling_thawed")
         if reason := self._noted_reason(mark) or self._cpu_reason(mark):
             mark.not_exclusive(reason)
 
     def _noted_reason(self, mark: "Mark") -> str | None:
-        if self.device.unregistered:
+        if self.device.unregistered or self.device.has_orphans():
             return "unregistered_process"
         if any(p.has_flag(lib.KREX_FLAG_UNLISTED) for p in self.device.processes.values()):
             return "unlisted_submission"
         return "context_on_other_device" if mark.uses_other_device() else None
 
     def _cpu_reason(self, mark: "Mark") -> str | None:
-        """What siblings that could not be frozen did on a CPU."""
-        roots = self._loose_roots()
-        if not roots and not mark.cpu_at_grant:
+        """What siblings that were not frozen did on a CPU."""
+        roots = [c.root_pid for c in self._loose() if not c.group and c.root_pid]
+        if not roots and not mark.cpu:
             return None
-        used = cpu_time.used_ns(mark.cpu_at_grant, cpu_time.snapshot(roots))
+        used = mark.cpu.used_ns(roots)
         if used is None:
             return "sibling_not_frozen"
         held_s = time.monotonic() - mark.granted
@@ -310,8 +382,19 @@ class Hold:
             c for c in self.device.commands.values() if c.device is self.device and c is not holder
         ]
 
-    def _is_loose(self, command: "Command") -> bool:
-        return command.group is None and self.device.is_cpu and command in self._siblings()
+    def _shares_pipe(self, command: "Command") -> bool:
+        """Whether the holder may wait for a sibling to write, or to read what it writes."""
+        return command.group is not None and self.first.command.stdio.joined(command.stdio)
 
-    def _loose_roots(self) -> list[int]:
-        return [c.root_pid for c in self._siblings() if self._is_loose(c) and c.root_pid]
+    def _loose(self) -> "list[Command]":
+        """The siblings that are not frozen where what they run on is the device."""
+        siblings = self._siblings() if self.device.is_cpu else ()
+        return [c for c in siblings if not c.group or c in self._running or self._shares_pipe(c)]
+
+    @staticmethod
+    def _count_cpu(mark: "Mark", commands: "Iterable[Command]") -> None:
+        for command in commands:
+            if command.group:
+                mark.cpu.add_group(command.group)
+            elif command.root_pid:
+                mark.cpu.add_trees([command.root_pid])

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from krex.native import lib
-from krex.protect.cpu_time import Snapshot
+from krex.protect.cpu_time import Account
 from krex.record import SCHEMA, SCHEMA_VERSION, RegionRecord
 
 if TYPE_CHECKING:
@@ -44,7 +44,11 @@ class Process:
         self.pid, self.block, self.command = pid, block, command
         self.device = command.device
         self.regions = 0
-        self.send_record: Callable[[RegionRecord], None] = command.report
+        self.send_record: Callable[[RegionRecord], None] = self._report
+
+    def _report(self, record: RegionRecord) -> None:
+        """To whom the command reports at that moment: its `krex run` may be gone by then."""
+        self.command.report(record)
 
     def submissions(self) -> int:
         """How many it made so far."""
@@ -63,8 +67,7 @@ class Mark(abc.ABC):
         self.requested = time.monotonic()
         self.granted = 0.0
         self.ended = False
-        # CPU time of siblings that cannot be frozen, at the grant.
-        self.cpu_at_grant: Snapshot = {}
+        self.cpu = Account()  # of siblings that are not frozen, from the grant on
         self._submissions_at_grant = 0
         self.record = RegionRecord(
             schema=SCHEMA,
@@ -113,6 +116,10 @@ class Mark(abc.ABC):
         """The process whose mark it is, if it is one's."""
 
     @abc.abstractmethod
+    def began_already(self) -> bool:
+        """Whether its thread went on without us, while our lease had run out."""
+
+    @abc.abstractmethod
     def covers(self, process: Process) -> bool:
         """Whether this process belongs to the holder while this mark has the device."""
 
@@ -150,6 +157,9 @@ class ThreadMark(Mark):
     @property
     def process(self) -> Process:
         return self._process
+
+    def began_already(self) -> bool:
+        return self._move(lib.KREX_MARK_SHARED, lib.KREX_MARK_SHARED)
 
     def covers(self, process: Process) -> bool:
         # What descends from it is of its command. Looking up ancestors takes 20 us each.
@@ -191,6 +201,9 @@ class CommandMark(Mark):
     @property
     def process(self) -> None:
         return None
+
+    def began_already(self) -> bool:
+        return False
 
     def covers(self, process: Process) -> bool:
         return process.command is self.command

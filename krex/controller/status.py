@@ -17,15 +17,19 @@ if TYPE_CHECKING:
     from krex.controller.hold import Hold
     from krex.controller.mark import Mark, Process
     from krex.controller.server import Server
+    from krex.controller.standing import Standing
 
 # The answer is one packet, and a socket's buffer takes 200 KiB of it: 64 commands and the
-# processes of a full board.
+# processes of a full board. More commands share what those 64 have.
 ARGV_BYTES = 1024
+ALL_ARGV_BYTES = 64 * ARGV_BYTES
 
 
 def describe(server: "Server") -> status.Status:
     """Take the whole picture at once."""
     now = time.monotonic()
+    waiting = sum(len(device.admission.waiting) for device in server.devices.values())
+    limit = min(ARGV_BYTES, ALL_ARGV_BYTES // (len(server.commands) + waiting + 1))
     return status.Status(
         schema=status.SCHEMA,
         schema_version=status.SCHEMA_VERSION,
@@ -35,20 +39,22 @@ def describe(server: "Server") -> status.Status:
             socket=str(server.path),
             started_unix_s=server.started,
         ),
-        devices=[_device(device, now) for device in server.devices.values()],
-        commands=[_command(command) for command in server.commands.values()],
+        devices=[_device(device, now, limit) for device in server.devices.values()],
+        commands=[_command(command, limit) for command in server.commands.values()],
     )
 
 
-def _device(device: "Device", now: float) -> status.Device:
+def _device(device: "Device", now: float, limit: int) -> status.Device:
     epoch = device.board.epoch()
     return status.Device(
         device=device.key,
         gate="closed" if epoch & 1 else "open",
         epoch=epoch,
+        slots=device.admission.slots,
+        slots_used=device.admission.used,
         hold=_hold(device.hold, now) if device.hold else None,
         queue=[_waiter(mark, now) for mark in device.queue],
-        admission=[_applicant(applicant, now) for applicant in device.admission.waiting],
+        admission=[_applicant(*each, now, limit) for each in device.admission.standings()],
         processes=[_process(process) for process in device.processes.values()],
     )
 
@@ -69,14 +75,18 @@ def _waiter(mark: "Mark", now: float) -> status.Waiter:
     )
 
 
-def _applicant(applicant: "Applicant", now: float) -> status.Applicant:
+def _applicant(
+    applicant: "Applicant", standing: "Standing", now: float, limit: int
+) -> status.Applicant:
     command = applicant.command
     return status.Applicant(
         command=command.id,
         tenant=command.tenant,
-        argv=list(_cut(command.argv)),
+        argv=list(_cut(command.argv, limit)),
         alone=applicant.alone,
+        place=standing.place,
         waited_s=now - applicant.requested,
+        expected_wait_s=standing.expected_wait_s,
     )
 
 
@@ -91,23 +101,23 @@ def _process(process: "Process") -> status.Process:
     )
 
 
-def _command(command: "Command") -> status.Command:
+def _command(command: "Command", limit: int) -> status.Command:
     group = command.group
     return status.Command(
         command=command.id,
         tenant=command.tenant,
-        argv=list(_cut(command.argv)),
+        argv=list(_cut(command.argv, limit)),
         device=command.device.key,
         root_pid=command.root_pid,
         frozen=bool(group and group.frozen),
-        frozen_s=group.frozen_s if group else 0.0,
+        frozen_s=group.stillness().total_s if group else 0.0,
         cgroup=str(group.path) if group else None,
     )
 
 
-def _cut(argv: list[str]) -> Iterable[str]:
-    """The words that fit into ARGV_BYTES; the first that does not ends in three dots."""
-    left = ARGV_BYTES
+def _cut(argv: list[str], limit: int) -> Iterable[str]:
+    """The words that fit into `limit` bytes; the first that does not ends in three dots."""
+    left = limit
     for word in argv:
         data = word.encode("utf-8", "replace")
         if len(data) > left:
@@ -115,3 +125,14 @@ def _cut(argv: list[str]) -> Iterable[str]:
             return
         yield word
         left -= len(data) + 1
+
+
+def conceal(picture: status.Status, server: "Server", uid: int) -> None:
+    """Take out the command lines of others than this user: the machine's controller answers all."""
+    waiting = (a.command for d in server.devices.values() for a in d.admission.waiting)
+    others = {c.id for c in [*server.commands.values(), *waiting] if uid not in (0, c.uid)}
+    shown: list[status.Command | status.Applicant] = [*picture.commands]
+    shown += (a for d in picture.devices for a in d.admission)
+    for one in shown:
+        if one.command in others:
+            one.argv = []

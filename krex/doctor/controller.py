@@ -28,14 +28,29 @@ _IDLE_EXIT_S = "30"  # it is stopped long before; should that fail, it still goe
 
 def peer_pid() -> int | None:
     """The pid of the controller that runs, if one does and we can see it. Never waits."""
+    pid, _ = _peer()
+    return pid or None  # 0: it lives in another pid namespace
+
+
+def freezes_for_us() -> bool:
+    """Whether another user's controller runs, or one that sees us from outside: the machine's.
+
+    It freezes with its own rights, in cgroups that we may not even see.
+    """
+    pid, uid = _peer()
+    return pid == 0 or uid not in (None, os.geteuid())
+
+
+def _peer() -> tuple[int | None, int | None]:
+    """Pid and user of the controller that runs; None if none does."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK) as client:
         try:
             client.connect(paths.socket_path())
             answer = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         except (OSError, ControllerError):
-            return None
-    pid: int = struct.unpack("iII", answer)[0]
-    return pid or None  # 0: it lives in another pid namespace
+            return None, None
+    pid, uid, _ = struct.unpack("iII", answer)
+    return pid, uid
 
 
 def check(pid: int) -> Check:

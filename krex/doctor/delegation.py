@@ -29,7 +29,7 @@ def container() -> str:
     return (
         "give the container a cgroup namespace and a writable cgroup mount: docker run "
         "--cgroupns=private --privileged, or --security-opt writable-cgroups=true where Docker "
-        "has that"
+        "has that; or run krex serve --system on the host and mount its /run/krex"
     )
 
 

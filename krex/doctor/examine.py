@@ -82,6 +82,8 @@ def _shared_memory(pid: int) -> Probe:
 
 def _freezer(pid: int) -> Probe:
     """Where the controller makes its groups: the one that runs, else one started from here."""
+    if controller.freezes_for_us():
+        return Probe("freezer", True, freezer.leave)
     process = str(controller.peer_pid() or "self")
     base = freezer.base_of(process)
     check = partial(freezer.check, base, pid, process)

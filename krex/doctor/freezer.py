@@ -63,6 +63,11 @@ def check(base: Path | None, pid: int, process: str = "self") -> Check:
         clear(path)
 
 
+def leave() -> Check:
+    """Nothing to try: freezing is the machine's controller's affair."""
+    return passed("freezer", "left to the machine's controller; `krex run` says if it cannot")
+
+
 def judge(check: Check, devices: Sequence[Device]) -> None:
     """Say what the check's outcome means here: on a CPU only freezing makes regions exclusive."""
     check.needed = bool(devices) and all(device.key.startswith("cpu:") for device in devices)

@@ -30,29 +30,55 @@ def remove(name: str) -> None:
 
 
 def check_shared(name: str) -> Check:
-    """Make a segment as large as a board, fill it through one mapping, read it by another."""
+    """Make a segment as large as a board, fill it through one mapping, read it by another.
+
+    As the controller does: in /dev/shm, or else in a memfd.
+    """
     size = _board_size()
     if size is None:
         return failed("shared-memory", "krex._native cannot be imported, so no board can be made",
                       "build it with `python build.py`, or install krex-gpu again")  # fmt: skip
+    lacks = fix = ""
     try:
-        shm = posix_ipc.SharedMemory(name, posix_ipc.O_CREX, mode=0o600, size=size)
-    except (OSError, posix_ipc.Error) as error:
-        return failed("shared-memory", f"shm_open fails: {error}", _fix_for_folder())
-    try:
-        # Now, and not at the first write to a page, where the answer would be SIGBUS.
-        os.posix_fallocate(shm.fd, 0, size)
-        same = _is_shared(shm.fd, size)
+        same = _in_folder(name, size)
+    except posix_ipc.Error as error:
+        lacks, fix = f"shm_open fails: {error}", _fix_for_folder()
     except OSError as error:
-        return failed("shared-memory", f"{size} bytes of shared memory: {error.strerror}",
-                      _fix_for_space(error))  # fmt: skip
-    finally:
-        shm.unlink()
-        shm.close_fd()
+        lacks, fix = f"{error.strerror} in /dev/shm", _fix_for_space(error)
+    if lacks:
+        try:
+            same = _in_memfd(name, size)
+        except OSError as error:
+            return failed("shared-memory", f"{lacks}; memfd_create: {error.strerror}", fix)
     if not same:
         return failed("shared-memory", "two mappings of one segment differ",
                       "use a Linux kernel: this sandbox does not share memory")  # fmt: skip
-    return passed("shared-memory", f"a board of {size // 1024} KiB, seen through two mappings")
+    seen = f"a board of {size // 1024} KiB, seen through two mappings"
+    return passed("shared-memory", f"{seen} (a memfd: {lacks})" if lacks else seen)
+
+
+def _in_folder(name: str, size: int) -> bool:
+    """Raises OSError, posix_ipc.Error."""
+    try:
+        shm = posix_ipc.SharedMemory(name, posix_ipc.O_CREX, mode=0o600, size=size)
+    except OSError as error:
+        raise posix_ipc.Error(str(error)) from None
+    try:
+        # Now, and not at the first write to a page, where the answer would be SIGBUS.
+        os.posix_fallocate(shm.fd, 0, size)
+        return _is_shared(shm.fd, size)
+    finally:
+        shm.unlink()
+        shm.close_fd()
+
+
+def _in_memfd(name: str, size: int) -> bool:
+    fd = os.memfd_create(name.strip("/"))
+    try:
+        os.ftruncate(fd, size)
+        return _is_shared(fd, size)
+    finally:
+        os.close(fd)
 
 
 def check_wipe_on_fork() -> Check:

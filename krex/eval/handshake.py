@@ -138,7 +138,15 @@ def _run(count: int, regions: int, kind: str) -> list[dict[str, Any]]:
         subprocess.run(holder, env=environment, check=True, timeout=_START_S + regions)
         lines = Path(report).read_text().splitlines()
     # The first region finds the siblings as they came; they are clean from then on.
-    return [json.loads(line) for line in lines][1:]
+    records: list[dict[str, Any]] = [json.loads(line) for line in lines][1:]
+    if not _granted(records):
+        reasons = {reason for record in records for reason in record["reasons"]}
+        why = ", ".join(sorted(reasons)) or "there was none"
+        raise KrexError(
+            f"no region was exclusive beside {count} {kind} siblings: {why}",
+            "docs/records.md says what to do; `krex doctor` tries out what is needed",
+        )
+    return records
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import struct
 
 from krex.errors import ControllerError
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 _LARGEST_MESSAGE = 1 << 20
 _PATIENCE = struct.pack("@ll", 5, 0)  # a timeval: 5 s
@@ -42,11 +42,15 @@ class Channel:
         """Close; the controller sees the end of the connection."""
         self._socket.close()
 
-    def send(self, message: Message) -> bool:
-        """Send one message; False if the controller is gone or takes nothing for 5 s."""
+    def send(self, message: Message, fd: int = -1) -> bool:
+        """Send one message; False if the controller is gone or takes nothing for 5 s.
+
+        `fd` goes along, if it is one.
+        """
         data = json.dumps(message, separators=(",", ":")).encode()
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("=i", fd))
         try:
-            self._socket.send(data, socket.MSG_NOSIGNAL)
+            self._socket.sendmsg([data], [rights] if fd >= 0 else [], socket.MSG_NOSIGNAL)
         except OSError:
             return False
         return True

@@ -27,6 +27,7 @@ def child_environment(
     environment["KREX_COMMAND"] = command
     if library is not None:
         add_preload(environment, library)
+        add_sanitizer_option(environment)
     add_bridge(environment, bridge)
     return environment
 
@@ -43,6 +44,17 @@ def add_preload(environment: dict[str, str], library: str) -> None:
     sanitizers = [entry for entry in entries if _is_sanitizer(entry)]
     others = [entry for entry in entries if not _is_sanitizer(entry)]
     environment["LD_PRELOAD"] = ":".join([*sanitizers, library, *others])
+
+
+def add_sanitizer_option(environment: dict[str, str]) -> None:
+    """Let a program that is linked with AddressSanitizer start although we are loaded before it.
+
+    It takes over functions that we don't have, so the order that it insists on doesn't matter.
+    """
+    present = environment.get("ASAN_OPTIONS", "")
+    if "verify_asan_link_order" not in present:
+        option = "verify_asan_link_order=0"
+        environment["ASAN_OPTIONS"] = f"{present}:{option}" if present else option
 
 
 def add_bridge(environment: dict[str, str], bridge: str) -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     class LeaseLike(Protocol):
         def remaining_ns(self) -> int: ...
 
+        def reopen(self) -> None: ...
+
 
 class Lease:
     """The controller's promise on the board that it is alive."""
@@ -30,9 +32,12 @@ class Lease:
             shim.krex_lease_open.argtypes = [ctypes.c_int]
             shim.krex_lease_remaining_ns.restype = ctypes.c_int64
             shim.krex_lease_remaining_ns.argtypes = [ctypes.c_void_p]
+            shim.krex_lease_reopen.argtypes = [ctypes.c_int]
         except AttributeError as error:
             raise OSError(str(error)) from None
         self._remaining = shim.krex_lease_remaining_ns
+        self._reopen = shim.krex_lease_reopen
+        self._fd = board_fd
         self._board = shim.krex_lease_open(board_fd)
         if not self._board:
             raise OSError("the board cannot be mapped")
@@ -41,17 +46,25 @@ class Lease:
         """Nanoseconds until the lease runs out; negative if it has."""
         return int(self._remaining(self._board))
 
+    def reopen(self) -> None:
+        """Open the gates in place of a controller that is known to be dead."""
+        self._reopen(self._fd)
+
 
 class Guard:
     """Thaws one command's cgroup."""
 
-    def __init__(self, cgroup: str | None) -> None:
-        """Open the freeze file; without a cgroup, or without the right to, there is no guard."""
-        self._fd = -1
+    def __init__(self, cgroup: str | None, freeze_fd: int = -1) -> None:
+        """Take the freeze file, or open it; without a cgroup, or the right to, there is no guard.
+
+        The controller sends the file, because in a container, or to another user, its path is of no
+        use. The file, and not the directory: from that, container's root could reach the host's.
+        """
+        self._fd = freeze_fd
         self._cgroup = cgroup
         self._lease: LeaseLike | None = None
         self._expired = False
-        if cgroup is None:
+        if cgroup is None or freeze_fd >= 0:
             return
         try:
             self._fd = os.open(os.path.join(cgroup, "cgroup.freeze"), os.O_WRONLY | os.O_CLOEXEC)
@@ -68,12 +81,21 @@ class Guard:
         self._lease = lease
 
     def check(self) -> bool:
-        """Thaw if the lease has run out, once each time it does; True if it thawed."""
+        """Thaw as long as the lease is run out; True when that begins.
+
+        Again and again: a controller that stood still just before it froze us, and goes on, freezes
+        us before it sees that its lease is gone, and may then stand still again.
+        """
         if self._lease is None:
             return False
         was_expired = self._expired
         self._expired = self._lease.remaining_ns() < 0
-        return self._expired and not was_expired and self.thaw()
+        return self._expired and self.thaw() and not was_expired
+
+    def reopen(self) -> None:
+        """Open the gates for a dead controller: who waits there would wait for the lease's end."""
+        if self._lease is not None:
+            self._lease.reopen()
 
     def thaw(self) -> bool:
         """Thaw now; False if there was no way to."""

@@ -76,7 +76,8 @@ OPTIONS = (
         "require",
         "flag",
         ("--require",),
-        "Exit with status 125 if any region was not exclusive. The command itself runs to its end.",
+        "Exit with status 125 if any region was not exclusive; the command itself runs to its end. "
+        "If it is known before that protection is missing, do not start it.",
     ),
     Option(
         "max_wait",

@@ -27,7 +27,7 @@ def find_program(name: str) -> str:
     for path in candidates:
         if not os.path.exists(path):
             continue
-        if os.path.isfile(path) and os.access(path, os.X_OK):
+        if os.path.isfile(path) and os.access(path, os.X_OK, effective_ids=True):
             return path
         present = present or path
     if present and "/" in name:

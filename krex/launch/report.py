@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 
 from krex.errors import LaunchError
 
@@ -17,6 +18,11 @@ class Report:
     def __init__(self, path: str) -> None:
         """Open for appending; raises LaunchError, before anything is started, if that fails."""
         self.path = path
+        self.failed = False  # something could not be written
+        if path in ("", "-"):
+            raise LaunchError(
+                f"--report {path!r} names no file", "give it a path; stdout is the command's alone"
+            )
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY
         try:
             self._fd = os.open(path, flags, 0o666)
@@ -26,6 +32,10 @@ class Report:
                 "give --report a file in a directory you can write",
             ) from None
 
+    def shared_fd(self) -> int:
+        """For the controller, to write on if we are killed; -1 where that might block it."""
+        return self._fd if stat.S_ISREG(os.fstat(self._fd).st_mode) else -1
+
     def write(self, record: dict[str, object]) -> None:
         """Append one record; raises OSError.
 
@@ -33,8 +43,12 @@ class Report:
         """
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
         data = memoryview(line.encode("utf-8", "replace"))
-        while data:
-            data = data[os.write(self._fd, data) :]
+        try:
+            while data:
+                data = data[os.write(self._fd, data) :]
+        except OSError:
+            self.failed = True
+            raise
 
 
 class Regions:
@@ -44,6 +58,7 @@ class Regions:
         self.ended = 0
         self.not_exclusive = 0
         self.unknown = False  # whether there may be regions that nobody told us of
+        self.unprotected = ""  # why a process of it could not take part, and has no records
         self._open: dict[str, dict[str, object]] = {}
         self._reasons: dict[str, int] = {}
 
@@ -68,6 +83,10 @@ class Regions:
             reasons = [*_reasons(record), CONTROLLER_LOST]
             lost.append({**record, "exclusive": False, "reasons": reasons})
         return lost
+
+    def has_several_reasons(self) -> bool:
+        """Whether they were not all for the same reason."""
+        return len(self._reasons) > 1
 
     def commonest_reason(self) -> str:
         """The reason most often given for a region that was not exclusive."""

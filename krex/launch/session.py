@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 from krex import paths
-from krex.errors import ControllerError, KrexError, LaunchError
+from krex.errors import ControllerError, KrexError, LaunchError, UsageError
 from krex.launch import environment, program, spawn
 from krex.launch.autostart import connect_or_start
 from krex.launch.channel import PROTOCOL, Channel, Message
@@ -18,33 +18,49 @@ from krex.launch.supervise import Supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import select
+
     from krex.launch.options import RunOptions
+    from krex.launch.progress import Progress
 
 # A controller that exits because it is idle may do so between our connect and our request.
 _ATTEMPTS = 3
 # The request is one packet; a longer command line is cut for the display that it is for.
 _LONGEST_ARGV_BYTES = 32768
 _SILENCE_S = 5.0
+REGIONS = ("auto", "whole", "none")  # what KREX_REGION may say
 
 
 class Unprotected(Exception):
     """There is no protection to be had, for the reason given; the command can run without."""
 
 
+class Enclosed(Exception):
+    """The controller knows this `krex run` as part of a command, whatever the environment says."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__()
+        self.command = str(message.get("command"))
+        self.lacking = _texts(message.get("lacking"))
+
+
 class Admission:
     """What the controller granted: an identity, a device, a cgroup, a board."""
 
-    __slots__ = ("board_fd", "cgroup", "channel", "command", "device", "lacking")
+    __slots__ = ("board_fd", "cgroup", "channel", "command", "device", "freeze_fd", "lacking")
 
     def __init__(self, channel: Channel, message: Message, fds: list[int]) -> None:
         cgroup = message.get("cgroup")
-        lacking = message.get("lacking")
         self.channel = channel
         self.command = str(message.get("command"))
         self.device = str(message.get("device"))
         self.cgroup = str(cgroup) if cgroup else None
-        self.lacking = [str(text) for text in lacking] if isinstance(lacking, list) else []
-        self.board_fd = fds[0] if fds else -1
+        self.lacking = _texts(message.get("lacking"))
+        self.board_fd, self.freeze_fd = (*fds, -1, -1)[:2]
+
+
+def _texts(value: object) -> list[str]:
+    return [str(text) for text in value] if isinstance(value, list) else []
 
 
 def run(options: RunOptions) -> int:
@@ -56,8 +72,11 @@ def run(options: RunOptions) -> int:
     dispositions = Dispositions()
     use_default_interrupt()
     messages = Messages(quiet=options.quiet, verbose=options.verbose)
+    _check_region(os.environ.get("KREX_REGION", ""))
     path = program.find_program(options.command[0])
-    if os.environ.get("KREX_DISABLE") == "1":
+    if os.environ.get("KREX_DISABLE", "0") not in ("", "0"):
+        if options.require:
+            raise LaunchError("KREX_DISABLE is set", "unset it, or leave out --require")
         raise _replace(options, path, dict(os.environ), dispositions)
     try:
         return _run_protected(options, path, dispositions, messages)
@@ -75,27 +94,45 @@ def _run_protected(
     socket = _socket()
     enclosing = os.environ.get("KREX_COMMAND")
     if enclosing and _reachable(socket):
-        _refuse_nested_options(options, messages)
-        variables = _child_variables(path, library, socket, enclosing, messages)
-        if options.report:
-            variables["KREX_REPORT"] = os.path.abspath(options.report)
+        variables = _nested_variables(options, path, library, socket, enclosing, messages)
         raise _replace(options, path, variables, dispositions)
 
     report = Report(options.report) if options.report else None
-    admission = _ask(socket, options, messages)
+    try:
+        admission = _ask(socket, options, messages, report)
+    except Enclosed as enclosed:
+        for text in enclosed.lacking:
+            messages.warn(text)
+        variables = _nested_variables(options, path, library, socket, enclosed.command, messages)
+        raise _replace(options, path, variables, dispositions) from None
     messages.info(f"command {admission.command} admitted to {admission.device}")
-    for text in admission.lacking:
-        messages.warn(text)
+    _tell_lacking(admission.lacking, options, messages)
     variables = _child_variables(path, library, socket, admission.command, messages)
     if report and os.path.abspath(variables.get("KREX_REPORT", "")) == os.path.abspath(report.path):
         del variables["KREX_REPORT"]  # each record once
-    guard = Guard(admission.cgroup)
+    guard = Guard(admission.cgroup, admission.freeze_fd)
     supervisor = Supervisor(options, messages, admission.channel, guard, report)
     child = spawn.spawn(
         path, options.command, variables, cgroup=admission.cgroup, dispositions=dispositions
     )
     supervisor.watch_lease(library, admission.board_fd)
     return supervisor.see_through(child)
+
+
+def _tell_lacking(lacking: list[str], options: RunOptions, messages: Messages) -> None:
+    """What protection is missing here; with --require, that is the end."""
+    if lacking and options.require:
+        raise LaunchError(lacking[0], "--require asked for all of the protection")
+    for text in lacking:
+        messages.warn(text)
+
+
+def _check_region(value: str) -> None:
+    """A misspelt KREX_REGION would protect less than its user believes."""
+    if value not in ("", *REGIONS):
+        raise UsageError(
+            f"KREX_REGION={value} is none of {', '.join(REGIONS)}", "correct or unset it"
+        )
 
 
 def _fill_standard_descriptors() -> None:
@@ -138,11 +175,21 @@ def _reachable(socket: str) -> bool:
     return True
 
 
+def _nested_variables(
+    options: RunOptions, path: str, library: str, socket: str, enclosing: str, messages: Messages
+) -> dict[str, str]:
+    _refuse_nested_options(options, messages)
+    variables = _child_variables(path, library, socket, enclosing, messages)
+    if options.report:
+        variables["KREX_REPORT"] = os.path.abspath(options.report)
+    return variables
+
+
 def _refuse_nested_options(options: RunOptions, messages: Messages) -> None:
     """A nested command is part of the enclosing one, which has its options already."""
     if options.require:
         raise LaunchError(
-            "--require has no effect in a nested krex run", "give it to the outer krex run"
+            "--require cannot be given to a nested krex run", "give it to the outer one"
         )
     given = [("--device", options.device), ("--tenant", options.tenant)]
     given.append(("--exclusive", None if options.exclusive == "region" else options.exclusive))
@@ -176,16 +223,16 @@ def _replace(
     return program.exec_error(options.command[0], failure.errno or 0)
 
 
-def _ask(socket: str, options: RunOptions, messages: Messages) -> Admission:
+def _ask(socket: str, options: RunOptions, messages: Messages, report: Report | None) -> Admission:
     """Get admitted, however long the queue.
 
-    Raises Unprotected if there is no controller to be had, LaunchError if it refuses.
+    Raises Unprotected if there is no controller to be had, LaunchError if it refuses, Enclosed.
     """
     try:
         for _ in range(_ATTEMPTS):
             channel = connect_or_start(socket)
-            if channel.send(_request(options)):
-                admission = _await_admission(channel, messages)
+            if channel.send(_request(options), report.shared_fd() if report else -1):
+                admission = _await_admission(channel, messages, quiet=options.quiet)
                 if admission is not None:
                     return admission
             channel.close()
@@ -221,24 +268,58 @@ def _displayable(argv: list[str]) -> list[str]:
     return shown
 
 
-def _await_admission(channel: Channel, messages: Messages) -> Admission | None:
-    """Follow the queue; None if the controller hung up."""
+def _await_admission(channel: Channel, messages: Messages, *, quiet: bool) -> Admission | None:
+    """Follow the queue; None if the controller hung up. Raises LaunchError, Enclosed."""
     import select
 
     poll = select.poll()
     poll.register(channel.fileno(), select.POLLIN)
     if not poll.poll(_SILENCE_S * 1000):
         messages.warn("the controller does not answer; still waiting (Ctrl-C gives up)")
-    while True:
-        message, fds = channel.receive()
-        if message is None:
-            return None
-        if message.get("op") == "admitted":
-            return Admission(channel, message, fds)
+    message, fds = channel.receive()
+    if message is not None and message.get("op") == "waiting":
+        from krex.launch.progress import Progress
+
+        progress = Progress(messages, quiet=quiet)
+        try:
+            message, fds = _wait_for_slot(channel, progress, message, poll)
+        finally:
+            progress.clear()
+    operation = None if message is None else message.get("op")
+    if message is not None and operation == "admitted":
+        _check_version(message)
+        return Admission(channel, message, fds)
+    if message is not None and operation == "join":
+        channel.close()
+        raise Enclosed(message)
+    if message is not None:
+        _refused(message)
+    return None
+
+
+def _wait_for_slot(
+    channel: Channel, progress: Progress, message: Message | None, poll: select.poll
+) -> tuple[Message | None, list[int]]:
+    """Show where we stand, until there is an answer (None: the end); it, with its descriptors."""
+    fds: list[int] = []
+    while message is not None and message.get("op") not in {"admitted", "error"}:
         if message.get("op") == "waiting":
-            messages.warn(f"waiting, place {message.get('place')}: {message.get('why')}")
-        if message.get("op") == "error":
-            _refused(message)
+            progress.show(message)
+            # It sends the next only now, and unless we draw them, only those with a new reason.
+            channel.send({"op": "told", "all": progress.in_place})
+        progress.follow(poll)
+        message, fds = channel.receive()
+    return message, fds
+
+
+def _check_version(message: Message) -> None:
+    """One that does not know our version admits us all the same; the board may differ too."""
+    theirs = message.get("protocol")
+    if theirs != PROTOCOL:
+        raise Unprotected(
+            f"the controller speaks protocol {theirs}, and this krex {PROTOCOL}; "
+            "`krex doctor` says what to do"
+        )
 
 
 def _refused(message: Message) -> None:

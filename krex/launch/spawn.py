@@ -15,31 +15,49 @@ if TYPE_CHECKING:
 
     from krex.launch.signals import Dispositions
 
-# What the child says through the pipe before exec closes it: (what, errno).
-_NEWS = struct.Struct("=ci")
-_NO_CGROUP = b"C"
-_NO_EXEC = b"X"
+# What the child says through the pipe before exec closes it: the errno of a failed exec.
+_NEWS = struct.Struct("=i")
 
 
 class Child:
-    """A started command. `news_fd` becomes readable when exec happened, or failed."""
+    """A started command. `news_fd` becomes readable when exec happened, or failed.
 
-    __slots__ = ("exec_errno", "news_fd", "no_cgroup_errno", "pid")
+    `held`: it is not in its cgroup, and waits before exec until somebody has moved it there.
+    """
 
-    def __init__(self, pid: int, news_fd: int) -> None:
+    __slots__ = ("_go_fd", "exec_errno", "news_fd", "pid")
+
+    def __init__(self, pid: int, news_fd: int, go_fd: int) -> None:
         self.pid = pid
         self.news_fd = news_fd
         self.exec_errno = 0
-        self.no_cgroup_errno = 0
+        self._go_fd = go_fd
+
+    @property
+    def held(self) -> bool:
+        """Whether it waits for `release` or `abandon`."""
+        return self._go_fd >= 0
+
+    def release(self) -> None:
+        """Let it go on to its exec."""
+        if self.held:
+            try:
+                os.write(self._go_fd, b"g")
+            except BrokenPipeError:
+                pass  # it was killed meanwhile
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Have it end without exec, if it is still held; so it does if we die."""
+        if self.held:
+            os.close(self._go_fd)
+            self._go_fd = -1
 
     def read_news(self) -> bool:
         """Take what the child said; False once there is nothing more to come."""
-        data = os.read(self.news_fd, 4 * _NEWS.size)
-        for what, number in _NEWS.iter_unpack(data):
-            if what == _NO_EXEC:
-                self.exec_errno = number
-            else:
-                self.no_cgroup_errno = number
+        data = os.read(self.news_fd, _NEWS.size)
+        if data:
+            (self.exec_errno,) = _NEWS.unpack(data)
         return bool(data)
 
 
@@ -54,17 +72,26 @@ def spawn(
     """Start `program`; raises OSError if there is no process to be had.
 
     It inherits stdio, terminal, process group and working directory; of our descriptors, none.
+    Where it can't be born in `cgroup`, it is held.
     """
-    read_end, write_end = os.pipe()  # close-on-exec, both
-    pid, joins = _fork(cgroup)
+    read_end, write_end = os.pipe()  # close-on-exec, all
+    wait_end, go_end = (-1, -1) if cgroup is None else os.pipe()
+    pid, born_inside = _fork(cgroup)
     if pid == 0:
         # Whatever happens here, this copy of the interpreter must not return to the caller.
         try:
-            _become(program, argv, environment, joins, write_end, dispositions)
+            dispositions.restore()
+            if born_inside or _may_go(wait_end, go_end):
+                os.write(write_end, _NEWS.pack(_exec(program, argv, environment).errno))
         finally:
             os._exit(127)
     os.close(write_end)
-    return Child(pid, read_end)
+    child = Child(pid, read_end, go_end)
+    if born_inside:
+        child.abandon()
+    if wait_end >= 0:
+        os.close(wait_end)
+    return child
 
 
 def replace(
@@ -78,44 +105,28 @@ def replace(
     return _exec(program, argv, environment)
 
 
-def _fork(cgroup: str | None) -> tuple[int, str | None]:
-    """(pid, the cgroup which the child has still to join by itself)."""
+def _fork(cgroup: str | None) -> tuple[int, bool]:
+    """(pid, whether the child is where it should be).
+
+    It is not where the path means nothing to us (in a container), where we have no right to write
+    to the cgroup that we have in common with it (another user's controller), or without clone3.
+    """
     if cgroup is None:
-        return os.fork(), None
+        return os.fork(), True
     try:
         cgroup_fd = os.open(cgroup, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            return fork_into_cgroup(cgroup_fd), None
+            return fork_into_cgroup(cgroup_fd), True
         finally:
             os.close(cgroup_fd)
     except OSError:
-        return os.fork(), cgroup
+        return os.fork(), False
 
 
-def _become(
-    program: str,
-    argv: list[str],
-    environment: Mapping[str, str],
-    joins: str | None,
-    news_fd: int,
-    dispositions: Dispositions,
-) -> None:
-    if joins is not None:
-        try:
-            _join(joins)
-        except OSError as error:
-            os.write(news_fd, _NEWS.pack(_NO_CGROUP, error.errno))
-    dispositions.restore()
-    failure = _exec(program, argv, environment)
-    os.write(news_fd, _NEWS.pack(_NO_EXEC, failure.errno))
-
-
-def _join(cgroup: str) -> None:
-    fd = os.open(os.path.join(cgroup, "cgroup.procs"), os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(fd, b"0")
-    finally:
-        os.close(fd)
+def _may_go(wait_fd: int, go_fd: int) -> bool:
+    """In a held child: wait for `release`; False at its parent's end, or `abandon`."""
+    os.close(go_fd)
+    return os.read(wait_fd, 1) == b"g"
 
 
 def _exec(program: str, argv: list[str], environment: Mapping[str, str]) -> OSError:

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from krex.launch.report import Report
     from krex.launch.spawn import Child
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _LEASE_CHECK_S = 0.5
 _FAREWELL_S = 1.0
+_PLACE_S = 5.0
 
 
 class Supervisor:
@@ -53,6 +55,7 @@ class Supervisor:
         self._poll.register(channel.fileno(), select.POLLIN)
         self._status: int | None = None
         self._child: Child | None = None
+        self._placed_by = 0.0  # when a held child goes on all the same
 
     def watch_lease(self, library: str, board_fd: int) -> None:
         """Look after the controller's lease; without one, only the end of its connection tells."""
@@ -67,7 +70,8 @@ class Supervisor:
         """Wait for the command's end; the exit status. Raises KrexError if exec failed."""
         self._child = child
         self._poll.register(child.news_fd, select.POLLIN)
-        self._send({"op": "started", "pid": child.pid})
+        self._placed_by = time.monotonic() + _PLACE_S
+        self._say_started(child)
         while self._status is None:
             self._turn(_LEASE_CHECK_S)
         self._read_news()
@@ -75,6 +79,16 @@ class Supervisor:
         if child.exec_errno:
             raise exec_error(self._options.command[0], child.exec_errno)
         return self._verdict(self._status)
+
+    def _say_started(self, child: Child) -> None:
+        """The controller may number processes otherwise than we do: a pidfd names it for both."""
+        try:
+            pidfd = os.pidfd_open(child.pid)
+        except OSError:  # a sandbox forbids it
+            pidfd = -1
+        self._send({"op": "started", "pid": child.pid}, pidfd)
+        if pidfd >= 0:
+            os.close(pidfd)
 
     # -- one turn of the loop
 
@@ -90,18 +104,28 @@ class Supervisor:
                 self._on_signal(number, from_a_process)
         if self._guard.check():
             self._messages.warn("the controller does not keep its lease; the command was thawed")
+        if self._child and self._child.held and time.monotonic() > self._placed_by:
+            self._on_placed(self._child, "the controller does not say whether it could be frozen")
 
     def _on_signal(self, number: int, from_a_process: bool) -> None:
         if number == signal.SIGCHLD:
             self._on_child_change()
-        elif from_a_process and self._status is None and self._child is not None:
-            # Not reaped yet, so the pid is still the command's, dead or alive.
-            try:
-                os.kill(self._child.pid, number)
-            except PermissionError:
-                self._messages.warn(
-                    f"signal {number} cannot be passed on: the command changed user"
-                )
+            return
+        if self._status is not None or self._child is None:
+            return
+        # When a terminal is closed, only the session's leader is told.
+        hung_up = number == signal.SIGHUP and os.getsid(0) == os.getpid()
+        if from_a_process or hung_up:
+            self._pass_on(self._child.pid, number)
+        if number in _ENDING:
+            self._send({"op": "signalled"})  # frozen, it could not do anything about it
+
+    def _pass_on(self, pid: int, number: int) -> None:
+        """Not reaped yet, so the pid is still the command's, dead or alive."""
+        try:
+            os.kill(pid, number)
+        except PermissionError:
+            self._messages.warn(f"signal {number} cannot be passed on: the command changed user")
 
     def _on_child_change(self) -> None:
         if self._status is not None or self._child is None:
@@ -125,17 +149,20 @@ class Supervisor:
         self._poll.unregister(child.news_fd)
         os.close(child.news_fd)
         child.news_fd = -1
-        if child.no_cgroup_errno:
-            reason = os.strerror(child.no_cgroup_errno)
-            self._messages.warn(
-                f"the command is not in a cgroup of its own ({reason}) and cannot be frozen; "
-                "run `krex serve` to see why"
-            )
+
+    def _on_placed(self, child: Child, failure: str | None) -> None:
+        """The command is in its cgroup, or (failure) it never will be."""
+        if failure and self._options.require:
+            child.abandon()
+            raise LaunchError(failure, "--require asked for all of the protection")
+        if failure:
+            self._messages.warn(failure)
+        child.release()
 
     # -- the controller
 
-    def _send(self, message: Message) -> None:
-        if self._channel is not None and not self._channel.send(message):
+    def _send(self, message: Message, fd: int = -1) -> None:
+        if self._channel is not None and not self._channel.send(message, fd):
             self._lost()
 
     def _read_messages(self) -> None:
@@ -146,10 +173,13 @@ class Supervisor:
                 return
             except ControllerError as error:
                 self._messages.error(str(error))
-                message, fds = None, []
+                self._lost()
+                return
             for fd in fds:
                 os.close(fd)
             if message is None:
+                # Its end, not only its silence. A controller that lives would lose its hold.
+                self._guard.reopen()
                 self._lost()
             else:
                 self._on_message(message)
@@ -163,23 +193,55 @@ class Supervisor:
             self._end_region(record)
         elif operation == "error":
             self._messages.error(str(message.get("message")))
+        elif operation == "placed" and self._child is not None:
+            failure = message.get("failure")
+            self._on_placed(self._child, None if failure is None else str(failure))
+        elif operation == "unprotected":  # it says so itself, on its stderr
+            self._regions.unprotected = str(message.get("message"))
         elif operation == "bye":
             self._hang_up()
+            ended = message.get("command")
+            if isinstance(ended, dict):
+                self._on_stillness(ended)
 
     def _end_region(self, record: dict[str, object]) -> None:
         self._regions.end(record)
         self._messages.info(_describe(record))
+        self._write(record)
+
+    def _on_stillness(self, ended: dict[str, object]) -> None:
+        """What the controller says of the whole command: how long it stood still."""
+        frozen_s, longest_s = _seconds(ended, "frozen_s"), _seconds(ended, "longest_freeze_s")
+        if count := ended.get("freezes"):
+            self._messages.info(
+                f"the command stood still {count} times, for {frozen_s:.3f} s in all, "
+                f"{longest_s:.3f} s at most"
+            )
+        # Only then: a report is a list of regions to most who read it.
+        if ended.get("limit_suspected") is True:
+            self._messages.warn(
+                f"the command ended with status {self._status} just after it had stood still for "
+                f"{frozen_s:.1f} s beside other commands' regions: if a time limit of its own "
+                "fired, that may be why"
+            )
+            self._write(ended)
+
+    def _write(self, record: dict[str, object]) -> None:
         if self._report is None:
             return
         try:
             self._report.write(record)
         except OSError as error:
-            self._messages.error(f"cannot write to {self._report.path}: {error.strerror}")
+            self._messages.error(
+                f"cannot write to {self._report.path}: {error.strerror}; its records are lost"
+            )
 
     def _lost(self) -> None:
         """The controller is gone: nobody else will thaw the command, or end its records."""
         self._hang_up()
         self._guard.thaw()
+        if self._child is not None:
+            self._child.release()
         for record in self._regions.abandon():
             self._end_region(record)
         # What the command does, or did, without a controller nobody can vouch for.
@@ -209,29 +271,49 @@ class Supervisor:
 
     def _verdict(self, status: int) -> int:
         regions = self._regions
-        if regions.not_exclusive:
-            self._messages.warn(self._summary())
         if not self._options.require:
+            if regions.not_exclusive:
+                self._messages.warn(self._summary())
             return status
         if regions.not_exclusive:
-            raise _required(
-                f"{regions.not_exclusive} of {regions.ended} regions were not exclusive"
-            )
+            raise LaunchError(self._summary(), _remedy(regions.commonest_reason()))
+        if regions.unprotected:
+            raise _required(f"a process of it ran unprotected: {regions.unprotected}")
         if regions.unknown:
             raise _required("the controller was lost before the last record")
+        if self._report is not None and self._report.failed:
+            raise _required(f"records could not be written to {self._report.path}")
+        if not regions.ended and not status:
+            raise LaunchError(
+                "--require, but no region ran",
+                "mark one, or make the command one: KREX_REGION=whole",
+            )
         return status
 
     def _summary(self) -> str:
         regions = self._regions
-        text = f"{regions.not_exclusive} of {regions.ended} regions not exclusive"
-        text += f", mostly: {regions.commonest_reason()}"
+        text = f"{regions.not_exclusive} of {regions.ended} regions not exclusive: "
+        text += regions.commonest_reason() + (", mostly" if regions.has_several_reasons() else "")
         if self._report is not None:
             return f"{text} (all in {self._report.path})"
         return f"{text} (--report FILE tells all)"
 
 
 def _required(text: str) -> KrexError:
-    return LaunchError(text, "--require asked for all to be; run again when the device is quieter")
+    return LaunchError(text, "--require asked for all to be certain; `krex doctor` may say more")
+
+
+def _remedy(reason: str) -> str:
+    """What to do about a reason; the table takes a moment to import, so only now."""
+    from krex.record import REASONS
+
+    known = REASONS.get(reason.partition(":")[0])
+    return known.remedy if known else "docs/records.md says what to do"
+
+
+def _seconds(record: dict[str, object], key: str) -> float:
+    value = record.get(key)
+    return float(value) if isinstance(value, float | int) else 0.0
 
 
 def _describe(record: dict[str, object]) -> str:

@@ -71,7 +71,8 @@ def _value(path: str, node: dict[str, Any]) -> str:
         return "object"
     if node["type"] == "array":
         return f"list of {_value(path, node['items'])}s"
-    return "seconds" if path.endswith("_s") else str(node["type"])
+    is_duration = path.endswith("_s") and node["type"] == "number"
+    return "seconds" if is_duration else str(node["type"])
 
 
 def _meaning(schema: dict[str, Any], node: dict[str, Any]) -> str:

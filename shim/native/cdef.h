@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What Python sees of shim/closer.h and shim/wire.h; cffi checks it against them. */
 #define KREX_WIRE_MAGIC ...
+#define KREX_WIRE_NAME ...
 #define KREX_BLOCKS ...
 #define KREX_MARKS ...
 struct krex_board {
     ...;
 };
+enum krex_block_state { KREX_BLOCK_FREE, KREX_BLOCK_RESERVED, KREX_BLOCK_LIVE, ... };
 enum krex_block_flag { KREX_FLAG_SELF_FENCED, KREX_FLAG_UNLISTED, KREX_FLAG_OTHER_DEVICE, ... };
 enum krex_mark_state {
     KREX_MARK_FREE,
@@ -31,7 +33,6 @@ struct krex_wire {
     uint64_t value;
     char text[128];
     char text2[128];
-    char text3[1024];
     ...;
 };
 void krex_board_init(struct krex_board *board, const char *device_key, int controller_pid);
@@ -43,7 +44,7 @@ uint32_t krex_block_flags(const struct krex_board *board, int index);
 uint64_t krex_block_longest_wait_ns(const struct krex_board *board, int index);
 int krex_gate_swap(struct krex_board *board, int which, uint64_t expected);
 uint64_t krex_gate_epoch(const struct krex_board *board, int which);
-void krex_gate_fence(void);
+int krex_gate_fence(void);
 int krex_in_flight(const struct krex_board *board, int which, uint64_t epoch, int block);
 int krex_block_clean(const struct krex_board *board, int index);
 uint64_t krex_block_submissions(const struct krex_board *board, int index);

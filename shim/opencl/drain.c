@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "../gate.h"
 #include "../vendor.h"
 #include "command.h"
 
@@ -33,6 +34,7 @@ static void start_over(void) {
 }
 
 static void stop(void) {
+    krex_exiting = 1;
     pthread_mutex_lock(&krex_cl_lock);
     exiting = true;
     pthread_mutex_unlock(&krex_cl_lock);
@@ -46,7 +48,8 @@ static void prepare(void) {
 /* Drivers before version 1.2 have only the older call; the loader has both. */
 cl_event krex_cl_put_marker(cl_command_queue queue) {
     cl_event marker = NULL;
-    if (queue->dispatch[KREX_INDEX_clEnqueueMarkerWithWaitList])
+    if (!krex_load_relaxed(&krex_cl_loaders) ||
+        queue->dispatch[KREX_INDEX_clEnqueueMarkerWithWaitList])
         KREX_REAL(queue, clEnqueueMarkerWithWaitList)(queue, 0, NULL, &marker);
     else
         KREX_REAL(queue, clEnqueueMarker)(queue, &marker);

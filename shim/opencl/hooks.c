@@ -164,19 +164,35 @@ cl_context clCreateContext(const cl_context_properties *properties, cl_uint num_
     return result;
 }
 
-/* Which devices it takes is known only afterwards. */
+static cl_platform_id platform_of(const cl_context_properties *properties) {
+    cl_platform_id first = NULL;
+    for (const cl_context_properties *p = properties; p && *p; p += 2)
+        if (p[0] == CL_CONTEXT_PLATFORM)
+            return (cl_platform_id)p[1];
+    KREX_REAL(NULL, clGetPlatformIDs)(1, &first, NULL);
+    return first;
+}
+
+/* Registers for the devices that the context will be on, so that its making is a heavy call there. */
+static void context_by_type(const cl_context_properties *properties, cl_device_type type) {
+    cl_device_id devices[16];
+    cl_uint count = 0;
+    cl_platform_id platform = platform_of(properties);
+    if (platform)
+        KREX_REAL(platform, clGetDeviceIDs)(platform, type, 16, devices, &count);
+    for (cl_uint i = 0; i < count && i < 16; i++)
+        krex_cl_context_on(devices[i]);
+}
+
 cl_context clCreateContextFromType(const cl_context_properties *properties,
                                    cl_device_type device_type, krex_cl_context_notify pfn_notify,
                                    void *user_data, cl_int *errcode_ret) {
-    cl_device_id devices[16] = {0};
-    size_t size = 0;
     krex_cl_choose_route();
+    context_by_type(properties, device_type);
+    bool mine = krex_heavy_enter();
     cl_context result = KREX_REAL(NULL, clCreateContextFromType)(
         properties, device_type, pfn_notify, user_data, errcode_ret);
-    if (result && KREX_REAL(result, clGetContextInfo)(result, CL_CONTEXT_DEVICES, sizeof devices,
-                                                      devices, &size) == CL_SUCCESS)
-        for (size_t i = 0; i < size / sizeof devices[0]; i++)
-            krex_cl_context_on(devices[i]);
+    krex_heavy_leave(mine);
     return result;
 }
 
@@ -297,7 +313,8 @@ void *krex_vendor_hand_out(const char *name, void *real) {
     if (!real || (!h && !is_enqueue(name)))
         return real;
     krex_client_ready("");
-    krex_client_flag(KREX_FLAG_UNLISTED, "unlisted_submission", name);
+    if (krex_client_flag(KREX_FLAG_UNLISTED))
+        krex_client_send(KREX_WIRE_NOTE, 0, 0, "unlisted_submission", name);
     return real;
 }
 

@@ -2,7 +2,8 @@
  *
  * Finds the loaded ICD loaders, and chooses how the hooks reach the driver. A wheel may carry its own
  * loader under another soname, loaded RTLD_LOCAL, where neither RTLD_NEXT nor dlopen by the usual
- * soname finds it: so look through what is mapped.
+ * soname finds it: so look through what is mapped. Some drivers are linked to without a loader, and
+ * their objects need no dispatch table: where there is no loader, the library that has the API is it.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -16,10 +17,12 @@
 #define MAX_LOADERS 8
 
 void *krex_cl_route[KREX_CL_DISPATCH_SIZE];
+uint32_t krex_cl_loaders;
 
-struct found {
-    int count;
-    char path[MAX_LOADERS][512];
+/* Paths, each with its NUL, one after the other. */
+struct paths {
+    char *text;
+    size_t used;
 };
 
 bool krex_vendor_owns(const char *path) {
@@ -27,18 +30,20 @@ bool krex_vendor_owns(const char *path) {
     return !strncmp(base ? base + 1 : path, "libOpenCL", 9);
 }
 
-static int note_loader(struct dl_phdr_info *info, size_t size, void *found_) {
-    struct found *found = found_;
-    (void)size;
+static int note_path(struct dl_phdr_info *info, size_t size, void *paths_) {
+    struct paths *paths = paths_;
     size_t length = strlen(info->dlpi_name) + 1;
-    if (found->count < MAX_LOADERS && krex_vendor_owns(info->dlpi_name) &&
-        length <= sizeof found->path[0])
-        memcpy(found->path[found->count++], info->dlpi_name, length);
+    char *text = length > 1 ? realloc(paths->text, paths->used + length) : NULL;
+    (void)size;
+    if (!text)
+        return 0; /* the program itself, or no memory */
+    memcpy(text + paths->used, info->dlpi_name, length);
+    *paths = (struct paths){text, paths->used + length};
     return 0;
 }
 
-/* The reference is kept: a loader that went away would leave us a dangling pointer. */
-static void *in_loader(const char *path, const char *name) {
+/* The reference is kept: a library that went away would leave us a dangling pointer. */
+static void *in_library(const char *path, const char *name) {
     void *handle = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
     void *function = handle ? krex_real_dlsym(handle, name) : NULL;
     if (!function)
@@ -46,12 +51,48 @@ static void *in_loader(const char *path, const char *name) {
     return function;
 }
 
+/* Has the API itself, and not by one of the libraries that it needs. */
+static bool has_api(const char *path) {
+    Dl_info info;
+    void *function = in_library(path, "clGetPlatformIDs");
+    return function && dladdr(function, &info) && info.dli_fname && !strcmp(info.dli_fname, path);
+}
+
+/* Keeps those that are accepted; how many. */
+static int keep(struct paths *paths, bool (*accepted)(const char *path)) {
+    int count = 0;
+    size_t used = 0, length;
+    for (size_t i = 0; i < paths->used; i += length) {
+        length = strlen(paths->text + i) + 1;
+        if (!accepted(paths->text + i))
+            continue;
+        memmove(paths->text + used, paths->text + i, length);
+        used += length;
+        count++;
+    }
+    paths->used = used;
+    return count;
+}
+
+/* The libraries that programs can have the API from, to be freed; how many of them are loaders. */
+static int find_libraries(struct paths *paths) {
+    *paths = (struct paths){0};
+    dl_iterate_phdr(note_path, paths);
+    int loaders = keep(paths, krex_vendor_owns);
+    if (!loaders) {
+        dl_iterate_phdr(note_path, paths);
+        keep(paths, has_api);
+    }
+    return loaders;
+}
+
 void *krex_vendor_find(const char *name) {
-    struct found found = {0};
+    struct paths paths;
     void *function = NULL;
-    dl_iterate_phdr(note_loader, &found);
-    for (int i = 0; i < found.count && !function; i++)
-        function = in_loader(found.path[i], name);
+    find_libraries(&paths);
+    for (size_t i = 0; i < paths.used && !function; i += strlen(paths.text + i) + 1)
+        function = in_library(paths.text + i, name);
+    free(paths.text);
     return function;
 }
 
@@ -67,11 +108,19 @@ static const struct {
 /* Before each context is made, so before there is a queue. A thread that still goes the other way is
  * right too: what differs is only whether a layer in the loader sees the call. */
 void krex_cl_choose_route(void) {
-    struct found found = {0};
-    dl_iterate_phdr(note_loader, &found);
-    const char *sole = found.count == 1 ? found.path[0] : NULL;
+    struct paths paths;
+    int loaders = find_libraries(&paths);
+    const char *sole = loaders < 2 && paths.used ? paths.text : NULL;
+    krex_store_relaxed(&krex_cl_loaders, (uint32_t)loaders);
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
         if (entries[i].index >= 0)
             krex_store_relaxed(&krex_cl_route[entries[i].index],
-                               sole ? in_loader(sole, entries[i].name) : NULL);
+                               sole ? in_library(sole, entries[i].name) : NULL);
+    free(paths.text);
+}
+
+void *krex_cl_find_first(int index, const char *name) {
+    krex_cl_choose_route();
+    void *route = index < 0 ? NULL : krex_load_relaxed(&krex_cl_route[index]);
+    return route ? route : krex_vendor_find(name);
 }

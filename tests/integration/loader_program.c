@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sibling that is always busy: bursts of kernels through each ICD loader it is told of, for so many
- * seconds. `linked` is the one this program links (compiled with -DLINKED); a path is opened, and its functions looked up.
+ * A sibling that is busy until its stdin ends: bursts of kernels through each ICD loader it is told
+ * of. `linked` is the one this program links (compiled with -DLINKED); a path is opened, and its functions looked up.
  * Prints [start, end] of each kernel, by the device's clock, and checks the sums it computed.
  *
- *     loader_program SECONDS LOADER...
+ *     loader_program LOADER...
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <dlfcn.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define FUNCTIONS(X)                                                                               \
     X(clGetPlatformIDs)                                                                            \
@@ -129,15 +129,17 @@ static void verify(struct device *d) {
 
 int main(int argc, char **argv) {
     struct device devices[4];
-    int count = argc - 2;
-    check(argc >= 3 && count <= 4, "the command line");
+    int count = argc - 1;
+    check(argc >= 2 && count <= 4, "the command line");
     for (int i = 0; i < count; i++) {
         memset(&devices[i], 0, sizeof devices[i]);
-        open_device(&devices[i], argv[2 + i]);
+        open_device(&devices[i], argv[1 + i]);
     }
-    fprintf(stderr, "busy\n");
+    printf("busy\n");
+    fflush(stdout);
     printf("[");
-    for (time_t end = time(NULL) + strtol(argv[1], NULL, 10); time(NULL) < end;)
+    struct pollfd input = {.fd = 0, .events = POLLIN};
+    while (!poll(&input, 1, 0))
         for (int i = 0; i < count; i++)
             burst(&devices[i]);
     printf("]\n");

@@ -204,6 +204,16 @@ def asked() -> None:
     work.timed("asked")
 
 
+def pauses() -> None:
+    """A region when told to, until told again."""
+    register()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    with krex.region("pauses"):
+        print("inside", flush=True)
+        sys.stdin.readline()
+
+
 def loaded() -> None:
     """A sibling that has a lot of work outstanding, and submits no more."""
     work = Work()
@@ -321,6 +331,7 @@ WAYS: dict[str, Callable[[], None]] = {
     "threads-behind": threads_behind,
     "waits-behind": waits_behind,
     "asked": asked,
+    "pauses": pauses,
     "loaded": loaded,
     "crowd": crowd,
     "thread-ends-inside": thread_ends_inside,

@@ -20,6 +20,17 @@ from typing import Any
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
+from support.sandbox import (
+    AS_NOBODY,
+    KILL,
+    NOBODY,
+    needs_filter,
+    needs_freezer,
+    needs_root,
+    needs_setpriv,
+    refusing,
+    unshared,
+)
 from support.waiting import DEADLINE_S, ended, wait_for
 
 from krex.doctor.report import DoctorReport
@@ -30,55 +41,10 @@ IDS = [
     "kernel", "libc", "shared-memory", "wipe-on-fork", "membarrier", "pidfd", "preload",
     "controller", "priority", "freezer", "gpu-runtimes", "devices",
 ]  # fmt: skip
-NOBODY = 65534
-# It may read everything, as the interpreter may lie in a private folder, and write nothing.
-AS_NOBODY = [
-    "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
-    "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search",
-]  # fmt: skip
-NUMBERS = {
-    "x86_64": {"madvise": 28, "membarrier": 324, "pidfd_open": 434, "clone3": 435},
-    "aarch64": {"madvise": 233, "membarrier": 283, "pidfd_open": 434, "clone3": 435},
-}.get(os.uname().machine, {})
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-needs_freezer = pytest.mark.skipif(find_base() is None, reason="no writable cgroup v2 directory")
-needs_filter = pytest.mark.skipif(not NUMBERS, reason="no system call numbers for this machine")
 needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 needs_loader = pytest.mark.skipif(
     ctypes.util.find_library("OpenCL") is None, reason="needs the distribution's OpenCL loader"
 )
-
-# Runs a command in which some system calls fail: NUMBER ARGUMENT_INDEX ARGUMENT ACTION ... -- CMD.
-FILTER = """
-import ctypes, os, struct, sys
-words, command = sys.argv[1:sys.argv.index("--")], sys.argv[sys.argv.index("--") + 1:]
-def step(code, yes, no, k):
-    return struct.pack("=HBBI", code, yes, no, k)
-LOAD, EQUALS, RETURN = 0x20, 0x15, 0x06
-program = b""
-for at in range(0, len(words), 4):
-    number, index, argument, action = map(int, words[at:at + 4])
-    program += step(LOAD, 0, 0, 0) + step(EQUALS, 0, 3 if index >= 0 else 1, number)
-    if index >= 0:
-        program += step(LOAD, 0, 0, 16 + 8 * index) + step(EQUALS, 0, 1, argument)
-    program += step(RETURN, 0, 0, action)
-program += step(RETURN, 0, 0, 0x7FFF0000)
-buffer = ctypes.create_string_buffer(program, len(program))
-header = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
-libc = ctypes.CDLL(None)
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, header) == 0
-os.execvp(command[0], command)
-"""
-KILL = 0x80000000
-
-
-def refusing(call: str, number: int, argument: tuple[int, int] = (-1, 0)) -> list[str]:
-    """The words before a command in which this call fails with that errno (KILL: with a signal)."""
-    action = number if number == KILL else 0x00050000 | number
-    rule = [NUMBERS.get(call, 0), *argument, action]
-    return [sys.executable, "-c", FILTER, *map(str, rule), "--"]
 
 
 class Doctor:
@@ -230,7 +196,7 @@ def test_a_wrong_option_is_a_usage_error(doctor):
 
 
 @needs_root
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+@needs_setpriv
 class TestNobody:
     @pytest.fixture
     def doctor(self, doctor):
@@ -280,12 +246,8 @@ class TestNobody:
 # ---------------------------------------------------------------- something is missing
 
 
-def unshared(script: str) -> list[str]:
-    """The words before a command that sees other mounts than we do."""
-    return ["unshare", "--mount", "sh", "-ec", f'{script}\nexec "$@"', "sh"]
-
-
 @needs_root
+@needs_filter
 @pytest.mark.parametrize(
     ("script", "seen", "fix"),
     [
@@ -299,10 +261,15 @@ def unshared(script: str) -> list[str]:
     ],
     ids=["read-only", "too small", "not there"],
 )
-def test_shared_memory_that_cannot_be_used_fails(doctor, script, seen, fix):
+def test_without_dev_shm_a_memfd_does(doctor, script, seen, fix):
     check = doctor.check("shared-memory", under=unshared(script))
+    assert (check["status"], check["needed"]) == ("ok", True)
+    assert "memfd" in check["detail"] and seen in check["detail"]
+    # WHEN that is refused as well, THEN no board can be made.
+    under = [*unshared(script), *refusing("memfd_create", errno.EPERM)]
+    check = doctor.check("shared-memory", under=under)
     assert (check["status"], check["needed"]) == ("failed", True)
-    assert seen in check["detail"]
+    assert seen in check["detail"] and "memfd_create" in check["detail"]
     assert fix in check["fix"]
 
 

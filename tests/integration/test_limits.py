@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 from pathlib import Path
@@ -110,3 +111,63 @@ def test_require_is_content_with_exclusive_regions(krex: Krex) -> None:
 def test_require_keeps_the_exit_status_of_a_command(krex: Krex) -> None:
     result = krex("run", "--require", "--", "sh", "-c", "exit 3")
     assert (result.returncode, result.stderr) == (3, "")
+
+
+def test_require_is_not_content_with_no_region(krex: Krex) -> None:
+    for environment in ({}, {"KREX_REGION": "none"}):
+        result = krex("run", "--require", "--", "echo", "ran", env=krex.env | environment)
+        assert (result.returncode, result.stdout) == (125, "ran\n")
+        assert "no region ran" in result.stderr
+    result = krex("run", "--require", "--", "true", env=krex.env | {"KREX_DISABLE": "1"})
+    assert result.returncode == 125 and "KREX_DISABLE" in result.stderr
+
+
+def test_require_says_what_to_do_about_the_reason(krex: Krex) -> None:
+    words = [krex.python_path, str(PROGRAM), "leaf"]
+    result = krex("run", "--require", "--exclusive", "none", "--", *words)
+    assert result.returncode == 125
+    assert "2 of 2 regions not exclusive: exclusive_none" in result.stderr
+    assert "Leave that option out" in result.stderr
+
+
+@pytest.mark.parametrize("value", ["wohle", "WHOLE"])
+def test_a_misspelt_region_is_a_usage_error(krex: Krex, value: str) -> None:
+    result = krex("run", "--", "echo", "ran", env=krex.env | {"KREX_REGION": value})
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"KREX_REGION={value} is none of auto, whole, none" in result.stderr
+
+
+def test_a_frozen_command_can_be_interrupted(krex: Krex) -> None:
+    # GIVEN a command that is frozen for another one's region, and would handle the signal itself
+    handles = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, lambda *_: sys.exit(9))\n"
+        "print('ready', flush=True)\ntime.sleep(60)"
+    )
+    frozen = krex.start("run", "--", krex.python_path, "-c", handles)
+    assert frozen.stdout.readline() == "ready\n"
+    holder = krex.program("--report", str(krex.folder / "h.jsonl"), regions=1, how="pause")
+    assert holder.stdout.readline() == "inside\n"
+    # WHEN somebody presses Ctrl-C THEN it acts while the region goes on,
+    frozen.send_signal(signal.SIGINT)
+    assert frozen.wait(DEADLINE_S) == 9
+    assert krex.status()["devices"][0]["gate"] == "closed"
+    holder.communicate("go\n", timeout=DEADLINE_S)
+    # and the record of the region says so.
+    [record] = krex.records("h.jsonl")
+    assert record["siblings"]["commands_thawed_for_a_signal"] == 1
+
+
+def test_a_closed_terminal_ends_the_command(krex: Krex) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        # The session's leader: nobody else is told.
+        words = [*krex.base, "run", "--", "sh", "-c", "echo ready; sleep 60; :"]
+        os.execve(words[0], words, krex.env)
+    seen = b""
+    while b"ready" not in seen:
+        seen += os.read(terminal, 1000)
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
+    wait_for(lambda: not krex.status()["commands"])

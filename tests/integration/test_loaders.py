@@ -4,7 +4,6 @@
 import ctypes.util
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -57,18 +56,12 @@ def test_every_loader_is_gated(krex, programs, vendors, way):
         "looked-up": [system],
         "both": [SYSTEM, wheel],
     }[way]
-    run = [sys.executable, "-m", "krex.cli", "run", "--"]
-    sibling = subprocess.Popen(
-        [*run, str(programs[SYSTEM in loaders]), "4", *loaders],
-        env=krex.env | vendors,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert sibling.stderr.readline() == "busy\n"
+    words = ["run", "--", str(programs[SYSTEM in loaders]), *loaders]
+    sibling = krex.popen(*krex.base, *words, **vendors)
+    assert sibling.stdout.readline() == "busy\n"
     holder = krex.program("--report", str(krex.folder / "h.jsonl"), regions=5)
-    kernels, _ = sibling.communicate(timeout=60)
     regions = json.loads(holder.communicate(timeout=60)[0])["regions"]
+    kernels, _ = sibling.communicate(timeout=60)
     # THEN the sibling computed what it would have without KREX,
     assert sibling.returncode == 0 and holder.returncode == 0
     # was seen by each region, beside which it was busy,

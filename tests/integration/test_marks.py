@@ -81,6 +81,6 @@ def test_marks_do_nothing_without_krex(version: str) -> None:
 
 def test_marks_switched_off_leave_no_record(cli: Krex) -> None:
     cli.env["KREX_REGION"] = "none"
-    result = cli("run", "--report", "r", "--require", "--", sys.executable, str(PROGRAM))
+    result = cli("run", "--report", "r", "--", sys.executable, str(PROGRAM))
     assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
     assert cli.records("r") == []

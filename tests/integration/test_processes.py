@@ -216,7 +216,7 @@ def test_a_krex_report_in_the_environment_takes_nothing_from_the_report(krex: Kr
 def test_an_enclosing_require_counts_nested_regions(krex: Krex) -> None:
     words = ["--exclusive", "none", "--require", "--", krex.python_path, str(PROGRAM), "nested"]
     result = krex("run", *words, "--report", "inner.jsonl")
-    assert result.returncode == 125 and "3 of 3 regions were not exclusive" in result.stderr
+    assert result.returncode == 125 and "3 of 3 regions not exclusive" in result.stderr
 
 
 def test_a_pipe_ends_with_its_command(krex: Krex) -> None:

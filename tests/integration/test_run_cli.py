@@ -178,7 +178,7 @@ def test_a_nested_run_joins_the_outer_command(cli: Krex) -> None:
 
 def test_a_nested_require_says_where_it_belongs(cli: Krex) -> None:
     result = cli("run", "--", *cli.base, "run", "--require", "--", "true")
-    assert result.returncode == 125 and "give it to the outer krex run" in result.stderr
+    assert result.returncode == 125 and "give it to the outer one" in result.stderr
 
 
 # ---------------------------------------------------------------- signals

@@ -29,12 +29,12 @@ class Krex:
         self.started: list[subprocess.Popen[str]] = []
         self.serve: subprocess.Popen[bytes] | None = None
 
-    def start_controller(self) -> None:
+    def start_controller(self, *options: str) -> None:
         """Start a controller in the foreground, and wait until it serves."""
         path = Path(self.env["KREX_SOCKET"])
         path.unlink(missing_ok=True)
         self.serve = subprocess.Popen(
-            [*self.base, "serve"], env=self.env, stdin=subprocess.DEVNULL, cwd=self.folder
+            [*self.base, "serve", *options], env=self.env, stdin=subprocess.DEVNULL, cwd=self.folder
         )
         wait_for(lambda: path.exists() or self.serve.poll() is not None)
         assert self.serve.poll() is None, "the controller does not come up"
@@ -88,7 +88,11 @@ class Krex:
         """End what this test started, and the controller that `krex run` started."""
         for child in self.started:
             child.terminate()
-            child.wait(10)
+            try:
+                child.wait(10)
+            except subprocess.TimeoutExpired:  # unshare passes no signal on, and kills its child
+                child.kill()
+                child.wait(10)
             for stream in (child.stdin, child.stdout, child.stderr):
                 if stream:
                     stream.close()

@@ -18,6 +18,8 @@ from typing import Any
 
 from support.waiting import DEADLINE_S
 
+from krex.launch.channel import PROTOCOL
+
 ROOT = Path(__file__).parents[2]
 
 # The library is a stand-in, so that these tests need no build.
@@ -39,6 +41,15 @@ class Connection:
         sock.settimeout(DEADLINE_S)
 
     def receive(self) -> dict[str, Any] | None:
+        """The next message but for those that ask for nothing here.
+
+        `told` says that one of ours was read, `signalled` that the command should be thawed.
+        """
+        while (message := self.receive_any()) and message["op"] in ("told", "signalled"):
+            pass
+        return message
+
+    def receive_any(self) -> dict[str, Any] | None:
         try:
             data = self.socket.recv(1 << 20)
         except ConnectionResetError:  # gone, with something of ours unread
@@ -57,8 +68,11 @@ class Connection:
     def admit(self, **rest: Any) -> dict[str, Any]:
         """Admit the command; its `started` message."""
         answer: dict[str, Any] = {"command": "c7", "device": "cpu:0", "cgroup": None, "lacking": []}
-        self.send("admitted", **{**answer, **rest})
-        return self.expect("started")
+        failure = rest.pop("failure", None)
+        self.send("admitted", **{"protocol": PROTOCOL, **answer, **rest})
+        started = self.expect("started")
+        self.send("placed", failure=failure)
+        return started
 
     def finish(self) -> dict[str, Any]:
         ended = self.expect("ended")

@@ -119,6 +119,20 @@ def test_preload_goes_first_but_behind_sanitizers(present: str | None, wanted: s
     assert preload(present)["LD_PRELOAD"] == wanted
 
 
+@pytest.mark.parametrize(
+    ("present", "wanted"),
+    [
+        (None, "verify_asan_link_order=0"),
+        ("detect_leaks=0", "detect_leaks=0:verify_asan_link_order=0"),
+        ("verify_asan_link_order=1", "verify_asan_link_order=1"),
+    ],
+)
+def test_address_sanitizer_lets_us_go_first(present: str | None, wanted: str) -> None:
+    base = {} if present is None else {"ASAN_OPTIONS": present}
+    made = child_environment(base, library=LIBRARY, bridge="/b", socket="/s", command="c")
+    assert made["ASAN_OPTIONS"] == wanted
+
+
 def test_a_path_with_spaces_goes_through_the_library_path() -> None:
     environment = {"LD_LIBRARY_PATH": "/x"}
     for _ in range(2):  # the second time is a nested krex run

@@ -87,7 +87,7 @@ def elf(library):
 def hooks(root):
     """The functions that some vendor's list says are interposed."""
     names = set()
-    for path in (root / "shim").glob("*/api.def"):
+    for path in (hooks.with_name("api.def") for hooks in (root / "shim").glob("*/hooks.c")):
         for kind, name in re.findall(r"^KREX_\w+\((\w+), [^,]*?, (\w+),", path.read_text(), re.M):
             if kind in HOOKED:
                 names.add(name)

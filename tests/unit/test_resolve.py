@@ -192,3 +192,46 @@ def test_another_preloads_dlsym_is_still_asked(bench):
         preload=(other,),
     )
     assert found == {"answer": "42"}
+
+
+@pytest.mark.parametrize("flags", [("address",), ("thread",), ("thread", "-static-libtsan")])
+def test_a_sanitizer_that_takes_libc_over_may_run(bench, flags):
+    # It looks libc's functions up by dlsym, before anything may be called that it has taken over.
+    sanitizer, *more = flags
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASAN_OPTIONS", "verify_asan_link_order=0")  # as krex run sets it
+        assert bench.run('printf("ran=1\\n");', f"-fsanitize={sanitizer}", *more) == {"ran": "1"}
+
+
+DRIVER = """
+typedef struct object *object;
+static struct object { int no_table; } a_platform, a_device, a_context;
+int clGetPlatformIDs(unsigned n, object *p, unsigned *c) { if (p) *p = &a_platform; if (c) *c = 1; return 0; }
+int clGetDeviceIDs(object p, unsigned long t, unsigned n, object *d, unsigned *c) {
+    if (d) *d = &a_device; if (c) *c = 1; return p == &a_platform ? 0 : -1; }
+int clGetDeviceInfo(object d, unsigned what, unsigned long size, void *to, unsigned long *n) {
+    return -30; }
+object clCreateContext(void *p, unsigned n, object *d, void *f, void *u, int *e) {
+    return *d == &a_device ? &a_context : 0; }
+object clCreateContextFromType(void *p, unsigned long t, void *f, void *u, int *e) {
+    return &a_context; }
+int clReleaseContext(object c) { return c == &a_context ? 7 : -1; }
+"""  # noqa: E501
+CALLS = """
+typedef struct object *object;
+extern int clGetPlatformIDs(unsigned, object *, unsigned *), clReleaseContext(object);
+extern int clGetDeviceIDs(object, unsigned long, unsigned, object *, unsigned *);
+extern object clCreateContext(void *, unsigned, object *, void *, void *, int *);
+extern object clCreateContextFromType(void *, unsigned long, void *, void *, int *);
+object p, d;
+clGetPlatformIDs(1, &p, 0); clGetDeviceIDs(p, 4, 1, &d, 0);
+printf("by_device=%d\\n", clReleaseContext(clCreateContext(0, 1, &d, 0, 0, 0)));
+printf("by_type=%d\\n", clReleaseContext(clCreateContextFromType(0, 4, 0, 0, 0)));
+"""
+
+
+def test_a_driver_that_is_linked_without_a_loader_is_called(bench):
+    # Its objects begin with whatever it likes, not with a dispatch table.
+    bench.shared("libdriver.so", DRIVER)
+    linked = ("-Wl,--no-as-needed", f"-L{bench.folder}", "-l:libdriver.so")
+    assert bench.run(CALLS, *linked) == {"by_device": "7", "by_type": "7"}

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from krex import record, schemas, status
+from krex import command_record, record, schemas, status
 from krex.schemas import __main__ as generator
 from krex.schemas.reference import fill, walk
 
@@ -108,7 +108,23 @@ EVAL = {
         "inside_solo_range": 1.0,
     },
 }  # fmt: skip
-SAMPLES = {"region-record": RECORD, "status": STATUS, "doctor": DOCTOR} | {
+COMMAND = {
+    "schema": "krex.command",
+    "schema_version": 1,
+    "command": "c-1-1",
+    "tenant": "1000",
+    "device": "cpu:0",
+    "argv": ["timeout", "1", "bench"],
+    "status": 124,
+    "duration_s": 2.5,
+    "freezes": 2,
+    "frozen_s": 1.5,
+    "longest_freeze_s": 1.25,
+    "after_thaw_s": 0.01,
+    "limit_suspected": True,
+}
+SAMPLES = {"region-record": RECORD, "command-record": COMMAND, "status": STATUS, "doctor": DOCTOR}
+SAMPLES |= {
     f"eval-{name}": {"schema": f"krex.eval.{name}", "schema_version": 1} | sample
     for name, sample in EVAL.items()
 }
@@ -174,7 +190,10 @@ def test_every_key_is_described_and_durations_say_their_unit(name):
         assert ("number" in types) == bool(names_unit or path.endswith("_range")), path
 
 
-@pytest.mark.parametrize(("name", "page"), [("region-record", "records"), ("status", "status")])
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [("region-record", "records"), ("command-record", "records"), ("status", "status")],
+)
 def test_every_key_stands_in_the_docs(name, page):
     text = (ROOT / "docs" / f"{page}.md").read_text()
     assert [path for path, _, _ in keys(name) if f"| `{path}` |" not in text] == []
@@ -193,6 +212,7 @@ def test_the_types_write_what_the_schemas_describe():
     assert msgspec.to_builtins(read) == STATUS
     Draft202012Validator(committed("status")).validate(msgspec.to_builtins(status.nothing()))
     assert msgspec.to_builtins(msgspec.convert(RECORD, record.RegionRecord)) == RECORD
+    assert msgspec.to_builtins(msgspec.convert(COMMAND, command_record.CommandRecord)) == COMMAND
 
 
 @pytest.mark.parametrize("name", NAMES)

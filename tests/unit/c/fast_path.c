@@ -118,6 +118,16 @@ static void expired_lease_reopens_both(int gate_was_closed) {
     CHECK(krex_gate_swap(board, HEAVY, 4) == 1 && krex_gate_swap(board, GATE, 4) == 1);
 }
 
+/* GIVEN a closed gate WHEN the thread that exits frees something THEN it waits for nobody */
+static void exit_is_not_held_up(void) {
+    struct krex_board *board = attached_board();
+    shut(board, HEAVY);
+    krex_exiting = 1;
+    CHECK(!krex_heavy_enter());
+    krex_exiting = 0;
+    CHECK(krex_in_flight(board, HEAVY, 3, -1) == 0);
+}
+
 static void detached_process_is_left_alone(void) {
     struct krex_board *board = attached_board();
     /* GIVEN a process that detached WHEN it calls at a closed gate THEN nothing stops or counts it */
@@ -140,6 +150,7 @@ int main(void) {
     expired_lease_reopens();
     expired_lease_reopens_both(0);
     expired_lease_reopens_both(1);
+    exit_is_not_held_up();
     detached_process_is_left_alone();
     return 0;
 }

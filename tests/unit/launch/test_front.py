@@ -19,10 +19,20 @@ STATUS = {
             "device": "cpu:0",
             "gate": "closed",
             "epoch": 7,
+            "slots": 16,
+            "slots_used": 3,
             "hold": {"hold_id": "h", "command": "c1", "since_s": 0.25, "marks": 2},
             "queue": [{"command": "c2", "pid": 12, "waited_s": 1.5}],
             "admission": [
-                {"command": "c3", "tenant": "0", "argv": ["z"], "alone": True, "waited_s": 2.0}
+                {
+                    "command": "c3",
+                    "tenant": "0",
+                    "argv": ["z"],
+                    "alone": True,
+                    "place": 1,
+                    "waited_s": 2.0,
+                    "expected_wait_s": 90.0,
+                }
             ],
             "processes": [
                 {"pid": 11, "command": "c1", "state": "active", "clean": False, "submissions": 9}
@@ -61,10 +71,10 @@ def test_status_shows_tables_and_json(krex: Runner, controller: Controller) -> N
     controller.check()
     assert result.returncode == 0
     for text in (
-        "cpu:0: gate closed (epoch 7)",
+        "cpu:0: gate closed (epoch 7), 3 of 16 slots taken",
         "held by c1 for 0.25 s",
         "place 1: c2",
-        "to start, place 1: c3 z, 2 s, to be alone",
+        "to start, place 1: c3 z, 2 s, to be alone, expected to wait 1 min more",
         "'a b.py'",
     ):
         assert text in result.stdout

@@ -13,6 +13,8 @@ import pytest
 from support.fake_controller import Controller, Runner, plain
 from support.waiting import DEADLINE_S
 
+from krex.launch.channel import PROTOCOL
+
 
 @pytest.mark.parametrize(
     ("script", "status"),
@@ -38,7 +40,7 @@ def test_the_request_says_what_the_user_asked(krex: Runner, controller: Controll
     assert controller.requests == [
         {
             "op": "run",
-            "protocol": 1,
+            "protocol": PROTOCOL,
             "argv": ["echo", "a b"],
             "tenant": "t",
             "device": "cpu:0",
@@ -160,7 +162,7 @@ def test_a_nested_run_joins_the_enclosing_command(
 def test_nested_options_without_effect_say_so(krex: Runner, controller: Controller) -> None:
     krex.environment["KREX_COMMAND"] = "c1"
     result = krex.run("--require", "true")
-    assert result.returncode == 125 and "give it to the outer krex run" in result.stderr
+    assert result.returncode == 125 and "give it to the outer one" in result.stderr
     result = krex.run("--device", "cpu:0", "true")
     assert result.returncode == 0 and "--device has no effect" in result.stderr
 

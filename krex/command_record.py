@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a report says of a whole command, where there is something to say; docs/records.md.
+
+Only a command that may have been ended by a time limit of its own, because it stood still beside
+somebody's region, gets such an object: a report is a list of regions otherwise. A reader tells them
+apart by `schema`.
+"""
+
+from typing import Annotated, Final, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from krex.record import Count, Seconds
+
+SCHEMA: Final = "krex.command"
+SCHEMA_VERSION: Final = 1
+
+
+class CommandRecord(Struct, omit_defaults=True, kw_only=True, frozen=True):
+    """One `krex run` command, at its end: for how long it stood still beside others' regions."""
+
+    schema: Annotated[Literal["krex.command"], Meta(description="What kind of object this is.")]
+    schema_version: Annotated[
+        Literal[1], Meta(description="Raised when a key goes, or changes its meaning.")
+    ]
+    command: Annotated[
+        str, Meta(description="Its name, as in its region records and in `krex status`. Opaque.")
+    ]
+    tenant: Annotated[
+        str, Meta(description="Whose it was: `--tenant`, else the user id in decimal.")
+    ]
+    device: Annotated[str, Meta(description="The key of the device that it ran on.")]
+    argv: Annotated[list[str], Meta(description="Its command line, cut where it is long.")]
+    status: Annotated[
+        Count, Meta(description="Its exit status; 128+N if signal N ended it, as `krex run` gives.")
+    ]
+    duration_s: Annotated[Seconds, Meta(description="Seconds from its start to its end.")]
+    freezes: Annotated[Count, Meta(description="How many times it was frozen.")]
+    frozen_s: Annotated[Seconds, Meta(description="Seconds for which it stood still, in all.")]
+    longest_freeze_s: Annotated[
+        Seconds, Meta(description="Seconds for which it stood still at a stretch, at most.")
+    ]
+    after_thaw_s: Annotated[
+        Seconds | UnsetType,
+        Meta(
+            description="Seconds from its last thaw to its end; 0 if it ended frozen. Absent: it "
+            "was never frozen."
+        ),
+    ] = UNSET
+    limit_suspected: Annotated[
+        bool,
+        Meta(
+            description="Whether a time limit of its own may have fired because it stood still: "
+            "its status was neither 0 nor that of Ctrl-C (130), it ended within a second of a "
+            "thaw, or frozen, and it had stood still for 0.1 s and 1 % of its duration at least."
+        ),
+    ]
