@@ -21,7 +21,8 @@
 #define HELLO_TIMEOUT_S 5
 #define OTHER_VERSION "the controller is of another version (`krex doctor` says what to do)"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below; never held across a wait */
+static pthread_mutex_t lock =
+    PTHREAD_MUTEX_INITIALIZER; /* all below; held while this process registers, at most HELLO_TIMEOUT_S a step */
 static pid_t tried_pid; /* the process that tried to register: a forked child tries anew */
 static bool attached; /* it succeeded; where the generation is 0 all the same, that was a parent */
 static int connection = -1;

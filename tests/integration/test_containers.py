@@ -377,11 +377,11 @@ def test_a_controller_of_ones_own_is_preferred(place: Path) -> None:
     run = " ".join(krex.base)
     script = f"""
         mount -t tmpfs none /run
-        {run} serve --system & system=$!
+        {run} serve --system 2>/dev/null & system=$!
         while [ ! -S /run/krex/control.sock ]; do sleep 0.02; done
         {run} status | head -1
         {run} run -- {run} status | head -1
-        {run} serve & own=$!
+        {run} serve 2>/dev/null & own=$!
         while [ ! -S {place}/krex/control.sock ]; do sleep 0.02; done
         {run} status | head -1
         kill $own; wait $own
