@@ -150,3 +150,7 @@ distclean: clean ## Remove .venv too
 	@rm -rf $(VENV)
 
 .PHONY: help demo test stress bench build check check-library lint format regen regen-check wheel clean distclean
+
+model: $(VENV)/.dev ## Check the model of the gate with spin (tests/model)
+	@$(BIN)/python -m pytest tests/unit/test_model.py $(PYTEST_ARGS)
+.PHONY: model
