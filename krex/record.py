@@ -39,6 +39,13 @@ class Handshake(Struct, omit_defaults=True, kw_only=True, frozen=True):
         Seconds | UnsetType,
         Meta(description="Seconds until the sibling commands stood still."),
     ] = UNSET
+    pin_s: Annotated[
+        Seconds | UnsetType,
+        Meta(
+            description="Seconds until the holder's submitting threads were pinned. Absent: no "
+            "slice, so there is nothing to pin them to."
+        ),
+    ] = UNSET
 
 
 class Siblings(Struct, kw_only=True, frozen=True):
@@ -93,6 +100,55 @@ class Siblings(Struct, kw_only=True, frozen=True):
             "but could not be frozen."
         ),
     ]
+
+
+class Cores(Struct, omit_defaults=True, kw_only=True, frozen=True):
+    """The CPUs of the command and of the region; docs/slices.md says how they are chosen."""
+
+    no_slice: Annotated[
+        str | UnsetType,
+        Meta(
+            description="Why the command has no CPUs of its own and nothing is pinned: a code of "
+            "docs/slices.md. Absent: it has."
+        ),
+    ] = UNSET
+    slice: Annotated[
+        list[int] | UnsetType,
+        Meta(description="The CPUs that the command was started on, and runs on outside regions."),
+    ] = UNSET
+    reserved: Annotated[
+        list[int] | UnsetType,
+        Meta(description="The CPUs that are kept free for the regions on this device."),
+    ] = UNSET
+    notes: Annotated[
+        list[str] | UnsetType,
+        Meta(description="What to know of them: codes of docs/slices.md; further ones may come."),
+    ] = UNSET
+    pinned: Annotated[
+        Count | UnsetType,
+        Meta(
+            description="How many of the holder's threads were pinned to the reserved CPUs: those "
+            "that ever submitted, and those in a region. Absent: nothing was to be pinned."
+        ),
+    ] = UNSET
+    pin_failed: Annotated[
+        Count | UnsetType,
+        Meta(description="How many could not be: they changed their user, or their cpuset did."),
+    ] = UNSET
+    changed: Annotated[
+        Count | UnsetType,
+        Meta(
+            description="How many of those pinned had other CPUs at the hold's end, by their own "
+            "wish. They were left alone; all the others have what they had before."
+        ),
+    ] = UNSET
+    guessed: Annotated[
+        Count | UnsetType,
+        Meta(
+            description="How many threads were born meanwhile of one of several that differed: "
+            "they have the CPUs of their process's first thread."
+        ),
+    ] = UNSET
 
 
 class RegionRecord(Struct, omit_defaults=True, kw_only=True):
@@ -180,6 +236,9 @@ class RegionRecord(Struct, omit_defaults=True, kw_only=True):
     ] = UNSET
     siblings: Annotated[
         Siblings | UnsetType, Meta(description="Absent: no handshake was completed.")
+    ] = UNSET
+    cpus: Annotated[
+        Cores | UnsetType, Meta(description="Absent: the controller is of an earlier version.")
     ] = UNSET
     release_s: Annotated[
         Seconds | UnsetType,
@@ -304,6 +363,12 @@ REASONS: Final = {
     "context_on_other_device": Reason(
         "The region's process has a context on a second device as well.",
         "Use one device a command.",
+    ),
+    "affinity_widened": Reason(
+        "A thread of the region's own command, or of a sibling that was not frozen, may run on the "
+        "CPUs reserved for the region: it widened the affinity that it was started with.",
+        "Leave the affinity as it is, or set it within `cpus.slice`; look for `taskset`, `numactl` "
+        "and thread binding (`OMP_PLACES`) inside the command.",
     ),
     "gate_found_closed": Reason("The gate was closed although nobody held the device.", _AGAIN),
     "no_membarrier": Reason(

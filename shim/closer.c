@@ -138,6 +138,18 @@ uint64_t krex_block_submissions(const struct krex_board *board, int index) {
     return n;
 }
 
+int krex_block_tids(const struct krex_board *board, int index, int32_t *tids) {
+    const struct krex_block *b = &board->block[index];
+    uint32_t used = words_used(b);
+    int n = 0;
+    for (uint32_t i = 0; i < used; i++) {
+        int32_t tid = krex_load_acquire(&b->words[i].tid); /* pairs with the taking of the word */
+        if (tid)
+            tids[n++] = tid;
+    }
+    return n;
+}
+
 void krex_block_pass(struct krex_board *board, int index, uint64_t epoch) {
     krex_store_release(&board->block[index].pass, epoch);
     /* A waiter of the new holder sleeps on a gate word, which does not change now. */

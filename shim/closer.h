@@ -35,6 +35,9 @@ uint32_t krex_block_flags(const struct krex_board *board, int index);
 uint64_t krex_block_longest_wait_ns(const struct krex_board *board, int index);
 int krex_block_clean(const struct krex_board *board, int index);
 uint64_t krex_block_submissions(const struct krex_board *board, int index);
+/* The threads that have a word, by the numbers of the process's own pid namespace; some may be gone.
+ * Room for KREX_WORDS of them. Returns how many there are. */
+int krex_block_tids(const struct krex_board *board, int index, int32_t *tids);
 
 void krex_block_pass(struct krex_board *board, int index, uint64_t epoch);
 void krex_block_ask_drain(struct krex_board *board, int index, uint64_t epoch);

@@ -4,9 +4,11 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from krex.controller.cores import without
 from krex.controller.reports import Report
 from krex.protect import pipes
 from krex.protect.freezer import Group
+from krex.protect.pin import Pinning
 from krex.protect.processes import below, members
 from krex.record import RegionRecord
 
@@ -40,6 +42,9 @@ class Command:
         # Its report's file, for records that come when its `krex run` was killed.
         self.last_resort: Report | None = None
         self._submissions_of_ended = 0
+        self.allotment = without(device.key)
+        self.pinning = Pinning()  # for all its holds
+        self.is_looked_at = False  # see pins.look_again
 
     def mute(self, *, was_killed: bool) -> None:
         """Its `krex run` is gone; if it ended as it should, so did the report."""
@@ -58,8 +63,17 @@ class Command:
 
     def pids(self) -> set[int]:
         """All its processes, registered or not."""
-        inside = members(self.group.path) if self.group and not self.group.removed else set()
-        return inside | below([self.root_pid] if self.root_pid else [])
+        return self._inside() | self._below()
+
+    def members(self) -> set[int]:
+        """The same, as its group knows them: quicker, and without those that left it."""
+        return self._inside() if self.group else self._below()
+
+    def _inside(self) -> set[int]:
+        return members(self.group.path) if self.group and not self.group.removed else set()
+
+    def _below(self) -> set[int]:
+        return below([self.root_pid] if self.root_pid else [])
 
     def processes(self) -> "list[Process]":
         """Those that are registered now."""

@@ -91,8 +91,7 @@ class Connection:
             self._forsake(self.command, left + self._untold)
         # A process is gone when its pidfd says so: a forked child may hold its socket open, and it
         # may close all its descriptors itself. Or when another program runs in it since an exec.
-        if self.process and not self.process.device.board.is_mapped_by(self.pid):
-            self._look_if_it_joined(self.process)
+        if self.process and self._has_left(self.process):
             self.gone()
 
     def send(self, message: dict[str, Any], *fds: int) -> bool:
@@ -155,8 +154,9 @@ class Connection:
         command.last_resort = self.server.report(self.peer, fds.pop()) if fds else None
         command.notice = lambda text: self.send({"op": "unprotected", "message": text})
         self.command = command
+        theirs = None if request.cpus is None else set(request.cpus)
         self._admitting = self.server.loop.create_task(
-            self._admit(command, whole=request.region == "whole")
+            self._admit(command, theirs, whole=request.region == "whole")
         )
 
     def _tell_region(self, record: RegionRecord) -> None:
@@ -174,8 +174,11 @@ class Connection:
             message["lacking"] = [text + "which only has the library preloaded"]
         self.send(message)
 
-    async def _admit(self, command: Command, *, whole: bool) -> None:
-        """Let the command in when it is its turn, with its hold if it is one region."""
+    async def _admit(self, command: Command, theirs: set[int] | None, *, whole: bool) -> None:
+        """Let the command in when it is its turn, with its hold if it is one region.
+
+        `theirs`: the CPUs that its `krex run` may use.
+        """
         device = command.device
         wishes_alone = command.exclusive == "command"
         alone = await device.admission.enter(
@@ -187,6 +190,7 @@ class Connection:
             command.group = self.server.make_group(command.id, self.pid)
         except OSError as failure:
             lacking.append(cannot_freeze(failure))
+        command.allotment = self.server.allot(command, theirs)
         self.server.commands[command.id] = command
         device.admitted(command)
         if whole or wishes_alone:
@@ -206,6 +210,8 @@ class Connection:
             "cgroup": str(command.group.path) if command.group else None,
             "lacking": lacking,
         }
+        if command.allotment.cpus:
+            reply |= {"cpus": command.allotment.cpus, "reserved": command.allotment.reserved}
         self.send(reply, device.board.fd, *([command.group.freeze_fd] if command.group else []))
         if self.whole:
             command.opened(self.whole.record)
@@ -287,7 +293,7 @@ class Connection:
         elif m.type == lib.KREX_WIRE_ENTER and m.slot < lib.KREX_MARKS:
             if lost := self.marks.pop(m.slot, None):
                 self.process.device.leave(lost)  # its end never got here: our queue was full
-            mark = self.marks[m.slot] = ThreadMark(self.process, m.slot, text)
+            mark = self.marks[m.slot] = ThreadMark(self.process, m.slot, text, m.value)
             mark.command.opened(mark.record)
             self.process.device.enter(mark)
         elif m.type == lib.KREX_WIRE_LEAVE and m.slot < lib.KREX_MARKS:
@@ -387,12 +393,17 @@ class Connection:
         if pidfd >= 0:
             self.server.loop.add_reader(pidfd, gone)
 
-    def _look_if_it_joined(self, process: Process) -> None:
-        """A library that hangs up without joining the board could not; the process runs on."""
-        state = lib.krex_block_state(process.device.board.c, process.block)
-        if state == lib.KREX_BLOCK_RESERVED and not has_ended(self.pidfd):
+    def _has_left(self, process: Process) -> bool:
+        """Whether a process that hung up is off the board, or never was on it.
+
+        A library that hangs up without having joined could not join; the process runs on.
+        """
+        board = process.device.board
+        joined = lib.krex_block_state(board.c, process.block) != lib.KREX_BLOCK_RESERVED
+        if not joined and not has_ended(self.pidfd):
             self._note_stranger(os.dup(self.pidfd), [process.device])
             process.command.notice("its library could not join the board")
+        return not joined or not board.is_mapped_by(self.pid)
 
     def gone(self) -> None:
         """The process ended, or another program runs in it."""

@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from krex.controller.board import GATE, HEAVY
+from krex.controller.pins import Pins
 from krex.controller.watch import Watch
 from krex.native import lib
 from krex.record import Handshake, Siblings
@@ -75,6 +76,7 @@ class Hold:
         self._frozen: list[Command] = []
         self._running: set[Command] = set()  # thawed for the holder's sake
         self._watch = Watch(self)
+        self._pins = Pins(first.command)
         self._step_began = 0.0
 
     # What happens to it meanwhile.
@@ -86,6 +88,7 @@ class Hold:
     def join(self, mark: "Mark") -> None:
         """A further mark of the holder."""
         self.marks.append(mark)
+        self._pins.join(mark)
         if self.granted:
             self._answer(mark)
 
@@ -163,17 +166,15 @@ class Hold:
             raise Abort("gate_found_closed")
         self._step_began = time.monotonic()
         self._epoch = epoch + 1
-        siblings = []
-        for p in self.device.processes.values():
-            if self.covers(p):
-                lib.krex_block_pass(board, p.block, self._epoch)
-            else:
-                siblings.append(p)
+        for p in filter(self.covers, self.device.processes.values()):
+            lib.krex_block_pass(board, p.block, self._epoch)
         await self._close(HEAVY, epoch, HEAVY_DEADLINE_S, "heavy_call_running")
         self._step_done("heavy_s")
         await self._close(GATE, epoch, IN_FLIGHT_DEADLINE_S, "submission_in_flight")
         stop_at("in-flight-zero")
         self._step_done("in_flight_s")
+        # Only now: who registered until the gate was shut may have submitted.
+        siblings = [p for p in self.device.processes.values() if not self.covers(p)]
         dirty = [p for p in siblings if not lib.krex_block_clean(board, p.block)]
         await self._drain(dirty, *self._limit(DRAIN_DEADLINE_S, "sibling_not_drained"))
         stop_at("drained")
@@ -191,11 +192,20 @@ class Hold:
             commands_thawed_for_a_signal=0,
             processes_not_frozen=sum(p.command.group is None for p in siblings),
         )
+        self._pin()
         if reason := self._noted_reason(self.first):
             raise Abort(reason)
         stop_at("before-grant")
         self._look()
         self.exclusive = True
+
+    def _pin(self) -> None:
+        """The holder's submitting threads, if there are CPUs to pin them to."""
+        if self.first.command.allotment.part:
+            holders = [p for p in self.device.processes.values() if self.covers(p)]
+            self._pins.pin(holders, self.marks)
+            stop_at("pinned")
+            self._step_done("pin_s")
 
     def refuse(self, reason: str) -> None:
         """It could not be acquired, or kept; whoever waits for it goes on without."""
@@ -294,6 +304,7 @@ class Hold:
             record.handshake, record.siblings = self._handshake, self._siblings_then
         if self.exclusive:
             record.exclusive, record.hold_id = True, self.id
+            record.cpus = self._pins.record()
             self._count_cpu(mark, self._loose())
         else:
             mark.not_exclusive(self._reason)
@@ -321,6 +332,7 @@ class Hold:
         self.undo()
         for mark in self.left:
             mark.record.work_at_end = left_work
+            mark.record.cpus = self._pins.record()
             mark.record.release_s = time.monotonic() - began
 
     def _in_flight(self, process: "Process") -> bool:
@@ -337,6 +349,7 @@ class Hold:
                     command.group.thaw()
         self._freezing, self._frozen = False, []
         stop_at("thawed")
+        self._pins.restore()
         for p in self.device.processes.values():
             lib.krex_block_pass(self.board.c, p.block, 0)
             lib.krex_block_ask_drain(self.board.c, p.block, 0)
@@ -363,6 +376,8 @@ class Hold:
             return "unregistered_process"
         if any(p.has_flag(lib.KREX_FLAG_UNLISTED) for p in self.device.processes.values()):
             return "unlisted_submission"
+        if self._pins.widened(c for c in self._siblings() if c not in self._frozen):
+            return "affinity_widened"
         return "context_on_other_device" if mark.uses_other_device() else None
 
     def _cpu_reason(self, mark: "Mark") -> str | None:

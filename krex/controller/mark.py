@@ -67,6 +67,7 @@ class Mark(abc.ABC):
         self.requested = time.monotonic()
         self.granted = 0.0
         self.ended = False
+        self.tid = 0  # the thread whose mark it is, by its process's own numbers
         self.cpu = Account()  # of siblings that are not frozen, from the grant on
         self._submissions_at_grant = 0
         self.record = RegionRecord(
@@ -83,6 +84,7 @@ class Mark(abc.ABC):
             exclusive=False,
             reasons=[],
             wait_s=0.0,
+            cpus=command.allotment.record,
         )
 
     def not_exclusive(self, reason: str) -> None:
@@ -147,10 +149,11 @@ class Mark(abc.ABC):
 class ThreadMark(Mark):
     """An outermost mark of a process's thread. Its state is a word in the process's block."""
 
-    def __init__(self, process: Process, slot: int, name: str) -> None:
+    def __init__(self, process: Process, slot: int, name: str, tid: int) -> None:
         super().__init__(process.command, process.pid, "explicit", name, process.regions)
         process.regions += 1
         self._process, self.slot = process, slot
+        self.tid = tid
         # By the thread itself: it submits on before we read that its region ended.
         self.submissions_at_end: int | None = None
 

@@ -34,6 +34,7 @@ class Request(Struct, kw_only=True):
     region: str = "auto"
     max_wait_s: Limit | None = None
     max_hold_s: Limit | None = None
+    cpus: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(max_length=1 << 16)] | None = None
 
 
 def is_device_key(text: str) -> bool:

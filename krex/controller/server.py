@@ -11,11 +11,12 @@ import socket
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from krex.controller import reports
 from krex.controller.command import Command
 from krex.controller.connection import Connection
+from krex.controller.cores import Allotment, without
 from krex.controller.device import Device
 from krex.controller.mark import descends
 from krex.controller.peer import Peer
@@ -24,6 +25,9 @@ from krex.native import lib
 from krex.protect.freezer import Group, cgroup_of, find_base, outside
 from krex.protect.journal import Journal
 from krex.protect.priority import raise_priority
+
+if TYPE_CHECKING:
+    from krex.controller.division import Division
 
 BEAT_S = 0.25
 LOCK_S = 1.0
@@ -52,6 +56,7 @@ class Server:
         self._scribes: dict[int, reports.Scribe] = {}  # by user
         self.journal = Journal(path)
         self._left = self.journal.recover()
+        self._division: Division | None = None
 
     def device(self, key: str) -> Device:
         """The device of that key; its board is made at first use."""
@@ -73,6 +78,19 @@ class Server:
         if base is None:
             raise OSError("no cgroup v2 directory that the controller may write to")
         return self.journal.make_group(base / f"krex-{id}")
+
+    def allot(self, command: Command, theirs: set[int] | None) -> Allotment:
+        """The CPUs of a command that is let in, and may use `theirs` (None: unknown)."""
+        if command.device.is_cpu:
+            return without(command.device.key)
+        from krex.controller.division import Division, allot
+
+        self._division = self._division or Division()
+        in_use = any(c.allotment.cpus for c in self.commands.values())
+        found = allot(self._division.part(command.device.key, in_use=in_use), theirs)
+        if command.group and found.cpus:
+            self.journal.note_cpus(command.group.path, found.cpus, found.reserved)
+        return found
 
     def tenant(self, uid: int, wish: str | None) -> str:
         """Nobody is another user's tenant."""

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
         def reopen(self) -> None: ...
 
 
+# How often to look for what carries a pin: at each check, until a fork that was under way at the
+# controller's end has shown its child.
+_LOOKS = 4
+
+
 class Lease:
     """The controller's promise on the board that it is alive."""
 
@@ -52,7 +57,7 @@ class Lease:
 
 
 class Guard:
-    """Thaws one command's cgroup."""
+    """Thaws one command's cgroup, and gets its threads off the reserved CPUs."""
 
     def __init__(self, cgroup: str | None, freeze_fd: int = -1) -> None:
         """Take the freeze file, or open it; without a cgroup, or the right to, there is no guard.
@@ -64,6 +69,10 @@ class Guard:
         self._cgroup = cgroup
         self._lease: LeaseLike | None = None
         self._expired = False
+        self.root_pid = 0  # the command's first process, once there is one
+        self._cpus: set[int] = set()
+        self._reserved: set[int] = set()
+        self._looks_left = _LOOKS
         if cgroup is None or freeze_fd >= 0:
             return
         try:
@@ -80,6 +89,10 @@ class Guard:
         """Look at this lease on every `check`."""
         self._lease = lease
 
+    def know_cpus(self, cpus: set[int], reserved: set[int]) -> None:
+        """The command runs on `cpus`, and its threads are pinned to `reserved` in its regions."""
+        self._cpus, self._reserved = cpus, reserved
+
     def check(self) -> bool:
         """Thaw as long as the lease is run out; True when that begins.
 
@@ -90,6 +103,8 @@ class Guard:
             return False
         was_expired = self._expired
         self._expired = self._lease.remaining_ns() < 0
+        if not was_expired:
+            self._looks_left = _LOOKS
         return self._expired and self.thaw() and not was_expired
 
     def reopen(self) -> None:
@@ -98,7 +113,19 @@ class Guard:
             self._lease.reopen()
 
     def thaw(self) -> bool:
-        """Thaw now; False if there was no way to."""
+        """Thaw now, and end its pins; False if there was no way to thaw."""
+        thawed = self._thaw()
+        self._unpin()
+        return thawed
+
+    def _unpin(self) -> None:
+        if self._reserved and self._looks_left > 0:
+            from krex.launch.cores import give_back
+
+            self._looks_left -= 1
+            give_back(self._cgroup, self.root_pid, self._cpus, self._reserved)
+
+    def _thaw(self) -> bool:
         if not self.armed:
             return False
         try:

@@ -47,7 +47,17 @@ class Enclosed(Exception):
 class Admission:
     """What the controller granted: an identity, a device, a cgroup, a board."""
 
-    __slots__ = ("board_fd", "cgroup", "channel", "command", "device", "freeze_fd", "lacking")
+    __slots__ = (
+        "board_fd",
+        "cgroup",
+        "channel",
+        "command",
+        "cpus",
+        "device",
+        "freeze_fd",
+        "lacking",
+        "reserved",
+    )
 
     def __init__(self, channel: Channel, message: Message, fds: list[int]) -> None:
         cgroup = message.get("cgroup")
@@ -56,11 +66,17 @@ class Admission:
         self.device = str(message.get("device"))
         self.cgroup = str(cgroup) if cgroup else None
         self.lacking = _texts(message.get("lacking"))
+        # Where the command runs, and where it does in a region only; none: as it was started.
+        self.cpus, self.reserved = _cpus(message.get("cpus")), _cpus(message.get("reserved"))
         self.board_fd, self.freeze_fd = (*fds, -1, -1)[:2]
 
 
 def _texts(value: object) -> list[str]:
     return [str(text) for text in value] if isinstance(value, list) else []
+
+
+def _cpus(value: object) -> set[int]:
+    return {cpu for cpu in value if isinstance(cpu, int)} if isinstance(value, list) else set()
 
 
 def run(options: RunOptions) -> int:
@@ -111,12 +127,23 @@ def _run_protected(
     if report and os.path.abspath(variables.get("KREX_REPORT", "")) == os.path.abspath(report.path):
         del variables["KREX_REPORT"]  # each record once
     guard = Guard(admission.cgroup, admission.freeze_fd)
+    if admission.cpus:
+        _move_to(admission.cpus, messages)
+        guard.know_cpus(admission.cpus, admission.reserved)
     supervisor = Supervisor(options, messages, admission.channel, guard, report)
     child = spawn.spawn(
         path, options.command, variables, cgroup=admission.cgroup, dispositions=dispositions
     )
     supervisor.watch_lease(library, admission.board_fd)
     return supervisor.see_through(child)
+
+
+def _move_to(cpus: set[int], messages: Messages) -> None:
+    """The command inherits it, and what it starts. We stay off the reserved CPUs too."""
+    try:
+        os.sched_setaffinity(0, cpus)
+    except OSError as error:
+        messages.warn(f"the command cannot be kept off the reserved CPUs: {error.strerror}")
 
 
 def _tell_lacking(lacking: list[str], options: RunOptions, messages: Messages) -> None:
@@ -252,6 +279,7 @@ def _request(options: RunOptions) -> Message:
         "region": os.environ.get("KREX_REGION") or "auto",
         "max_wait_s": options.max_wait,
         "max_hold_s": options.max_hold,
+        "cpus": sorted(os.sched_getaffinity(0)),
     }
 
 

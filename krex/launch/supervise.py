@@ -69,6 +69,7 @@ class Supervisor:
     def see_through(self, child: Child) -> int:
         """Wait for the command's end; the exit status. Raises KrexError if exec failed."""
         self._child = child
+        self._guard.root_pid = child.pid
         self._poll.register(child.news_fd, select.POLLIN)
         self._placed_by = time.monotonic() + _PLACE_S
         self._say_started(child)

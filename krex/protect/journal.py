@@ -10,12 +10,13 @@ namespace. Not synced to disk: neither cgroups nor boards outlive the machine's 
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 import posix_ipc
 
+from krex.launch.cores import give_back
 from krex.protect.freezer import Group
 from krex.protect.mappings import participants
 
@@ -26,6 +27,9 @@ class GroupEntry(msgspec.Struct, tag="group"):
     path: str
     boot: str
     inode: int = 0
+    # Where its command runs, and where it does in a region only; none where there is no slice.
+    cpus: list[int] = []
+    reserved: list[int] = []
 
 
 class BoardEntry(msgspec.Struct, tag="board"):
@@ -91,6 +95,13 @@ class Journal:
         self._write(f"group-{path.name}", GroupEntry(str(path), self.boot, path.stat().st_ino))
         return group
 
+    def note_cpus(self, group: Path, cpus: Iterable[int], reserved: Iterable[int]) -> None:
+        """A group's command gets these CPUs, and is pinned to the reserved ones in its regions."""
+        with contextlib.suppress(OSError):
+            inode = group.stat().st_ino
+            entry = GroupEntry(str(group), self.boot, inode, list(cpus), list(reserved))
+            self._write(f"group-{group.name}", entry)
+
     def forget(self, group: Path) -> None:
         """The group is gone."""
         self._drop(f"group-{group.name}")
@@ -134,6 +145,8 @@ class Journal:
             return False
         if entry.inode and thaw(entry.path):
             left.thawed.append(entry.path)
+        if entry.reserved:
+            give_back(entry.path, 0, set(entry.cpus), set(entry.reserved))
         try:
             os.rmdir(entry.path)
         except OSError:

@@ -173,6 +173,14 @@ class Pinning:
         """Whether this thread is pinned now."""
         return any(tid in process.saved for process in self._processes.values())
 
+    def carries(self, pid: int, tid: int, mask: Mask) -> bool:
+        """Whether a thread has these CPUs from us: it is pinned, or was born of one that was."""
+        self._take_in(pid)
+        process = self._processes.get(pid)
+        if process is None:
+            return False
+        return tid in process.saved or process.has_inherited(tid, mask)
+
     def _process(self, pid: int) -> _Process | None:
         since, start = _now(), _start(pid, pid)
         if start is None:
@@ -287,13 +295,14 @@ def _hand_down(process: _Process, tid: int, done: Restored) -> bool:
 def strays(pids: Iterable[int], cpus: Iterable[int], pinning: Pinning | None = None) -> list[Stray]:
     """The threads of a command that may run outside its CPUs: somebody widened their affinity.
 
-    Those that `pinning` has on the reserved CPUs are where they belong.
+    Those that `pinning` has on the reserved CPUs, and what they created, are where they belong.
     """
     mine = frozenset(cpus)
     found = []
     for pid, tid in ((process, thread) for process in pids for thread in threads(process)):
-        outside = (mask_of(tid) or mine) - mine
-        if outside and not (pinning and pinning.holds(tid)):
+        mask = mask_of(tid) or mine
+        outside = mask - mine
+        if outside and not (pinning and pinning.carries(pid, tid, mask)):
             found.append(Stray(pid, tid, tuple(sorted(outside))))
     return found
 

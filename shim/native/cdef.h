@@ -4,6 +4,7 @@
 #define KREX_WIRE_NAME ...
 #define KREX_BLOCKS ...
 #define KREX_MARKS ...
+#define KREX_WORDS ...
 struct krex_board {
     ...;
 };
@@ -48,6 +49,7 @@ int krex_gate_fence(void);
 int krex_in_flight(const struct krex_board *board, int which, uint64_t epoch, int block);
 int krex_block_clean(const struct krex_board *board, int index);
 uint64_t krex_block_submissions(const struct krex_board *board, int index);
+int krex_block_tids(const struct krex_board *board, int index, int32_t *tids);
 void krex_block_pass(struct krex_board *board, int index, uint64_t epoch);
 void krex_block_ask_drain(struct krex_board *board, int index, uint64_t epoch);
 int krex_block_drained(const struct krex_board *board, int index, uint64_t epoch);

@@ -82,9 +82,11 @@ def test_the_records_of_exclusive_regions_have_every_key(krex):
     # WHEN they have run
     assert [child.wait(DEADLINE_S) for child in children] == [0, 0]
     records = krex.records("0.jsonl") + krex.records("1.jsonl")
-    # THEN every documented key is there
+    # THEN every documented key is there, but for those of a slice: on a CPU there is none
     assert any(record["exclusive"] for record in records)
-    assert validated("region-record", *records) == documented("region-record")
+    keys = documented("region-record")
+    of_a_slice = {key for key in keys if key.startswith("cpus.")} | {"handshake.pin_s"}
+    assert validated("region-record", *records) == keys - of_a_slice | {"cpus.no_slice"}
 
 
 def test_records_of_regions_that_shared_the_device_are_valid(krex):

@@ -147,10 +147,7 @@ def test_a_controller_that_stood_still_grants_nothing(scene: Scene) -> None:
     before = [records[point] for point in points if POINTS.index(point) < LEFT]
     assert [r for r in before if r["exclusive"]] == []
     # A region that comes afterwards is as if nothing had been.
-    scene.enter("after")
-    scene.await_region()
-    [after] = [r for r in scene.await_records(len(points) + 1) if r["name"] == "after"]
-    assert after["exclusive"], after
+    scene.check_exclusive_again()
     scene.check_kernels(now_ns())
     check_nothing_left(scene, "", STOP)
 

@@ -37,6 +37,7 @@ RECORD = {
     "reasons": [],
     "wait_s": 0.001,
     "hold_s": 0.2,
+    "cpus": {"slice": [0, 1, 2], "reserved": [3], "notes": [], "pinned": 1, "pin_failed": 0},
 }
 STATUS = {
     "schema": "krex.status",
@@ -238,6 +239,8 @@ def test_no_required_key_may_lack(name):
         {"exclusive": False},
         {"handshake": {"drain_s": -0.1}},
         {"siblings": {"processes": 1}},
+        {"cpus": {"slice": "0-2"}},
+        {"cpus": {"pinned": -1}},
     ],
     ids=str,
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from support.machines import NOT_TOLD, Core, Machine, laptop, server
 
+from krex.controller import cores
 from krex.protect import slices, topology
 from krex.protect.slices import Plan, Refusal, Site, Slice
 from krex.protect.topology import Cpu, Topology
@@ -425,4 +426,5 @@ def test_chance_makes_all_kinds_of_machines():
 def test_the_page_explains_every_code(root):
     page = (root / "docs" / "slices.md").read_text(encoding="utf-8")
     rows = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    assert rows == {*slices.REFUSALS, *slices.NOTES, *slices.LEFT_OUT}
+    codes = {*slices.REFUSALS, *slices.NOTES, *slices.LEFT_OUT, *cores.NO_SLICE, *cores.NOTES}
+    assert rows == codes

@@ -19,6 +19,24 @@ static void free_words(void) {
         caller_finish(&owners[i]);
 }
 
+/* Who has a word is known by its number; with all taken, this thread has none. */
+static void named_by_their_words(struct krex_board *board) {
+    int32_t tids[KREX_WORDS];
+    CHECK(krex_block_tids(board, 0, tids) == KREX_WORDS);
+    for (int i = 0; i < KREX_WORDS; i++) {
+        CHECK(tids[i] == owners[i].word->tid && tids[i] != (int32_t)syscall(SYS_gettid));
+        for (int before = 0; before < i; before++)
+            CHECK(tids[before] != tids[i]);
+    }
+    int32_t one = tids[1];
+    owners[1].word->tid = 0; /* as one that ended leaves it */
+    CHECK(krex_block_tids(board, 0, tids) == KREX_WORDS - 1 && tids[1] != one);
+    owners[1].word->tid = one;
+    board->block[0].words_used = UINT32_MAX; /* a client may write anything */
+    CHECK(krex_block_tids(board, 0, tids) == KREX_WORDS);
+    board->block[0].words_used = KREX_WORDS;
+}
+
 static void counted_beside_the_words(void) {
     struct krex_board *board = attached_board();
     struct caller extra[EXTRA];
@@ -30,6 +48,7 @@ static void counted_beside_the_words(void) {
         CHECK(extra[i].mine && !extra[i].word);
     }
     CHECK(board->block[0].overflow_announced == EXTRA);
+    named_by_their_words(board);
     /* WHEN the gate closes THEN the closer waits for words and counter alike */
     epoch = shut(board, GATE);
     CHECK(in_flight(board, GATE) == KREX_WORDS + EXTRA);

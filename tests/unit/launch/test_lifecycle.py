@@ -48,6 +48,7 @@ def test_the_request_says_what_the_user_asked(krex: Runner, controller: Controll
             "region": "whole",
             "max_wait_s": 1.5,
             "max_hold_s": 2.0,
+            "cpus": sorted(os.sched_getaffinity(0)),
         }
     ]
 
