@@ -159,6 +159,13 @@ class Connection:
             self._admit(command, theirs, whole=request.region == "whole")
         )
 
+    def _tell_who_waits_for_a_region(self, mark: CommandMark) -> None:
+        """It would look as if nobody answered: the command starts when the hold has ended."""
+        device = mark.command.device
+        if device.hold and device.hold.granted and mark in device.queue:
+            place, of = device.queue.index(mark) + 1, len(device.queue)
+            self._teller.changed(Standing(place, of, "a region has the device", None))
+
     def _tell_region(self, record: RegionRecord) -> None:
         if not self.send({"op": "region", "record": record}):
             self._untold.append(record)  # it ended, and we have not noticed yet: see close()
@@ -179,7 +186,7 @@ class Connection:
 
         `theirs`: the CPUs that its `krex run` may use.
         """
-        device = command.device
+        device, asked = command.device, time.monotonic()
         wishes_alone = command.exclusive == "command"
         alone = await device.admission.enter(
             command, wishes_alone, self._teller.changed, command.max_wait_s
@@ -195,12 +202,14 @@ class Connection:
         device.admitted(command)
         if whole or wishes_alone:
             mark = CommandMark(command, self.pid, "command" if wishes_alone else "whole")
+            mark.requested = asked  # the wait for its turn is part of what it costs
             self.whole = mark
             if wishes_alone and not alone:
                 mark.not_exclusive("max_wait_exceeded")
                 mark.answer()
             else:
                 device.enter(mark)
+                self._tell_who_waits_for_a_region(mark)
             await mark.answered.wait()
         reply = {
             "op": "admitted",

@@ -266,7 +266,7 @@ class Hold:
         limit_s = self.first.command.max_wait_s
         if limit_s is None:
             return step_s, reason
-        left_s = max(self.first.requested + limit_s - time.monotonic(), LEAST_STEP_S)
+        left_s = max(self.first.queued + limit_s - time.monotonic(), LEAST_STEP_S)
         return (left_s, "max_wait_exceeded") if left_s < step_s else (step_s, reason)
 
     async def _freeze(self) -> None:

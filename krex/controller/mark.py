@@ -64,7 +64,8 @@ class Mark(abc.ABC):
 
     def __init__(self, command: "Command", pid: int, marker: str, name: str, index: int) -> None:
         self.command = command
-        self.requested = time.monotonic()
+        # A whole command's request is older than its place in the queue of regions.
+        self.requested = self.queued = time.monotonic()
         self.granted = 0.0
         self.ended = False
         self.tid = 0  # the thread whose mark it is, by its process's own numbers

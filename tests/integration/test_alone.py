@@ -28,6 +28,10 @@ def kernels_inside(sibling: dict, interval: tuple[int, int]) -> int:
     return sum(k[0] < interval[1] and k[1] > interval[0] for k in sibling["kernels"])
 
 
+def whole_region(krex) -> dict[str, str]:
+    return krex.env | {"KREX_REGION": "whole"}
+
+
 def applicants(krex) -> list[list[str]]:
     return [a["argv"][-1:] for a in krex.status()["devices"][0]["admission"]]
 
@@ -67,6 +71,21 @@ def test_who_waits_is_told_its_place_and_leaves_the_queue_when_killed(krex):
     waiting.kill()
     assert behind.wait(30) == 0
     first.terminate()
+
+
+def test_a_command_that_waits_for_a_region_says_so_and_counts_it(krex):
+    # GIVEN a command that is one region
+    first = krex.start("run", "--", "sh", "-c", "echo up; read x", stdin=-1, env=whole_region(krex))
+    assert first.stdout.readline() == "up\n"
+    second = krex.start("run", "--report", "r", "--", "true", env=whole_region(krex))
+    # THEN the next one is told, instead of wondering whether anybody answers,
+    assert "a region has the device" in second.stderr.readline()
+    time.sleep(0.1)
+    first.communicate("go\n", timeout=60)
+    second.communicate(timeout=60)
+    # and what it waited stands in its record.
+    [record] = krex.records("r")
+    assert record["marker"] == "whole" and record["wait_s"] > 0.1
 
 
 def test_exclusive_command_gives_up_after_max_wait(krex):
