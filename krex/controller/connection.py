@@ -251,7 +251,8 @@ class Connection:
         do that itself: it needs the right to write to the cgroup that the two have in common.
         """
         if command.group and pid and not command.group.has(pid):
-            command.group.take(pid)
+            with contextlib.suppress(ProcessLookupError):  # it has ended
+                command.group.take(pid)
 
     def _give_up_group(self, command: Command) -> None:
         """From now on it is a sibling that can't be frozen."""

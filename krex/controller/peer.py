@@ -72,6 +72,8 @@ class Peer:
             return 0
         if isinstance(pid, int) and pid > 1 and parent_of(pid) == self.pid:
             return pid
+        if fds and _pid_of(fds[0]) == -1:  # it ended while we looked
+            return 0
         raise LookupError("its first process cannot be seen from where the controller runs")
 
     def _shares(self, namespace: str) -> bool:
