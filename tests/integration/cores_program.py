@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import Any
 
 import krex
@@ -28,10 +29,13 @@ def thread(action: Any = None) -> int:
 
 
 def fork() -> int:
-    """Start a process that stays; its number."""
+    """Start a process that stays as long as this one; its number."""
+    parent = os.getpid()
     pid = os.fork()
     if pid == 0:
-        signal.pause()
+        while os.getppid() == parent:
+            time.sleep(0.05)
+        os._exit(0)
     return pid
 
 
