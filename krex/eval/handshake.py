@@ -124,7 +124,9 @@ def _run(count: int, regions: int, kind: str) -> list[dict[str, Any]]:
     ):
         environment = os.environ | {"KREX_SOCKET": f"{folder}/s"}
         krex = [sys.executable, "-m", "krex.cli"]
-        stack.enter_context(_running([*krex, "serve"], environment))
+        # A slot for each of them, the holder's included.
+        serve = [*krex, "serve", "--slots", str(count + 1)]
+        stack.enter_context(_running(serve, environment))
         _wait_until(Path(folder, "s").exists, "the controller does not come up")
         work = [sys.executable, "-m", "krex.eval.handshake_work"]
         for i in range(count):
@@ -135,7 +137,10 @@ def _run(count: int, regions: int, kind: str) -> list[dict[str, Any]]:
         _wait_until(lambda: all(f.exists() for f in ready_files), "a sibling does not start")
         report = str(Path(folder, "report"))
         holder = [*krex, "run", "--quiet", "--report", report, "--", *work, "holder", str(regions)]
-        subprocess.run(holder, env=environment, check=True, timeout=_START_S + regions)
+        try:
+            subprocess.run(holder, env=environment, check=True, timeout=_START_S + regions)
+        except subprocess.SubprocessError as error:
+            raise KrexError(f"the holder failed: {error}", "`krex doctor` may say why") from None
         lines = Path(report).read_text().splitlines()
     # The first region finds the siblings as they came; they are clean from then on.
     records: list[dict[str, Any]] = [json.loads(line) for line in lines][1:]
@@ -151,7 +156,9 @@ def _run(count: int, regions: int, kind: str) -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def _running(command: list[str], environment: dict[str, str]) -> Iterator[None]:
-    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         yield
     finally:
