@@ -46,7 +46,7 @@ class Mix(msgspec.Struct, kw_only=True):
     ]
     reasons: Annotated[dict[str, int], Meta(description="Why the others were not, and how often.")]
     together_s: Annotated[float, Meta(description="Seconds: all commands at once, under KREX.")]
-    one_by_one_s: Annotated[float, Meta(description="Seconds: one by one, without.")]
+    one_by_one_s: Annotated[float, Meta(description="Seconds: one by one, without, the second time.")]
     solo_ratio: Annotated[
         list[float],
         Meta(
@@ -66,11 +66,11 @@ def measure(commands: int, regions: int) -> Mix:
     """Run all three. Raises KrexError if a command fails."""
     with tempfile.TemporaryDirectory(prefix="krex-eval-") as name:
         folder = Path(name)
-        first, one_by_one_s = _one_by_one(folder, commands, regions)
+        first, _ = _one_by_one(folder, commands, regions)  # fills the runtime's kernel cache
         started = time.monotonic()
         shared, records = _together(folder, commands, regions)
         together_s = time.monotonic() - started
-        second, _ = _one_by_one(folder, commands, regions)
+        second, one_by_one_s = _one_by_one(folder, commands, regions)
     solo = _ratios(second, first, [[True] * regions] * commands)
     exclusive = [[r["exclusive"] for r in group] for group in records]
     krex = _ratios(shared, first, exclusive)
