@@ -46,7 +46,9 @@ class Mix(msgspec.Struct, kw_only=True):
     ]
     reasons: Annotated[dict[str, int], Meta(description="Why the others were not, and how often.")]
     together_s: Annotated[float, Meta(description="Seconds: all commands at once, under KREX.")]
-    one_by_one_s: Annotated[float, Meta(description="Seconds: one by one, without, the second time.")]
+    one_by_one_s: Annotated[
+        float, Meta(description="Seconds: one by one, without, the second time.")
+    ]
     solo_ratio: Annotated[
         list[float],
         Meta(
