@@ -272,15 +272,18 @@ class Hold:
     async def _freeze(self) -> None:
         self._freezing = True
         self._frozen = [c for c in self._siblings() if c.group and not self._shares_pipe(c)]
-        groups = [c.group for c in self._frozen if c.group]
-        for group in groups:
+        running = [c.group for c in self._frozen if c.group]
+        for group in running:
             group.freeze()
         stop_at("freezing")
-        await self._until(
-            lambda: all(g.is_frozen() or g.is_empty() for g in groups),
-            FREEZE_DEADLINE_S,
-            "freeze_incomplete",
-        )
+
+        def all_stand_still() -> bool:
+            # Only those are looked at again that did not: each look costs a system call.
+            while running and (running[-1].is_frozen() or running[-1].is_empty()):
+                running.pop()
+            return not running
+
+        await self._until(all_stand_still, FREEZE_DEADLINE_S, "freeze_incomplete")
 
     def _step_done(self, name: str) -> None:
         """Note how long it took, also for a handshake that fails later."""

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A command that does what it is told, a line each, and answers with a line of JSON."""
 
+import ctypes
 import json
 import os
 import signal
 import sys
 import threading
-import time
 from typing import Any
 
 import krex
+
+PR_SET_PDEATHSIG = 1
 
 
 def thread(action: Any = None) -> int:
@@ -29,13 +31,11 @@ def thread(action: Any = None) -> int:
 
 
 def fork() -> int:
-    """Start a process that stays as long as this one; its number."""
-    parent = os.getpid()
+    """Start a process that stays, and dies with this one; its number."""
     pid = os.fork()
     if pid == 0:
-        while os.getppid() == parent:
-            time.sleep(0.05)
-        os._exit(0)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.pause()
     return pid
 
 
