@@ -156,7 +156,7 @@ class Connection:
         self.command = command
         theirs = None if request.cpus is None else set(request.cpus)
         self._admitting = self.server.loop.create_task(
-            self._admit(command, theirs, whole=request.region == "whole")
+            self._admit_or_say_why(command, theirs, whole=request.region == "whole")
         )
 
     def _tell_who_waits_for_a_region(self, mark: CommandMark) -> None:
@@ -180,6 +180,18 @@ class Connection:
             text = f"it cannot be frozen: it belongs to the tree of process {enclosing.root_pid}, "
             message["lacking"] = [text + "which only has the library preloaded"]
         self.send(message)
+
+    async def _admit_or_say_why(
+        self, command: Command, theirs: set[int] | None, *, whole: bool
+    ) -> None:
+        """A fault of ours must not leave a `krex run` waiting for an answer that never comes."""
+        try:
+            await self._admit(command, theirs, whole=whole)
+        except Exception as failure:  # noqa: BLE001 - whatever it is
+            if command.id not in self.server.commands:
+                command.device.admission.leave(command)  # nobody else would
+            text = f"the controller failed: {failure!r}; report it, please"
+            self.send({"op": "error", "message": text, "fail_open": True})
 
     async def _admit(self, command: Command, theirs: set[int] | None, *, whole: bool) -> None:
         """Let the command in when it is its turn, with its hold if it is one region.

@@ -396,3 +396,22 @@ def test_a_process_that_the_controller_cannot_see(cli: Krex) -> None:
     [server] = Path(f"/proc/{cli.serve.pid}/task/{cli.serve.pid}/children").read_text().split()
     os.kill(int(server), signal.SIGTERM)
     cli.serve.wait(DEADLINE_S)
+
+
+def test_a_fault_in_admission_is_said_and_the_command_runs(cli: Krex) -> None:
+    # GIVEN a controller that fails while it admits a command
+    script = (
+        "from krex.controller.server import Server\n"
+        "def fail(*_): raise ZeroDivisionError('on purpose')\n"
+        "Server.make_group = fail\n"
+        "from krex.cli import main; main(['serve'])"
+    )
+    serve = cli.popen(cli.python_path, "-c", script)
+    wait_for(Path(cli.env["KREX_SOCKET"]).exists)
+    # THEN krex run does not wait for an answer for ever
+    result = cli("run", "--", "echo", "ran")
+    assert (result.returncode, result.stdout) == (0, "ran\n")
+    assert "without protection" in result.stderr and "on purpose" in result.stderr
+    # and what failed keeps nobody's slot
+    assert cli.status()["devices"][0]["slots_used"] == 0
+    serve.terminate()
