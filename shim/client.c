@@ -193,13 +193,23 @@ static struct krex_board *map_board(int fd) {
     return NULL;
 }
 
+static bool drain_done(void) {
+    bool done = true;
+    for
+        KREX_EACH_VENDOR(v)
+    done = done && (*v)->drain_done();
+    return done;
+}
+
 /* One drain: until all is complete, or the controller asks for something else. */
 static void drain(struct krex_block *b, uint64_t request) {
     uint64_t pause_ns = 20000;
-    krex_vendor_drain_begin();
+    for
+        KREX_EACH_VENDOR(v)
+    (*v)->drain_begin();
     krex_stop_at("drain-begun");
     while (krex_load_acquire(&b->drain_request) == request) {
-        if (krex_vendor_drain_done()) {
+        if (drain_done()) {
             krex_stop_at("drain-done");
             krex_store_release(&b->drained, request); /* pairs with krex_block_drained */
             krex_stop_at("drain-told");
@@ -210,7 +220,9 @@ static void drain(struct krex_block *b, uint64_t request) {
         if (pause_ns < 500000)
             pause_ns += pause_ns / 4;
     }
-    krex_vendor_drain_end();
+    for
+        KREX_EACH_VENDOR(v)
+    (*v)->drain_end();
 }
 
 /* The process's one native thread. It sleeps in the kernel until the controller asks. */

@@ -126,6 +126,14 @@ void *krex_real_dlsym(void *handle, const char *name) {
     return krex_next_dlsym ? krex_next_dlsym(handle, name) : NULL;
 }
 
+static const struct krex_vendor *vendor_of(const char *name) {
+    for
+        KREX_EACH_VENDOR(v)
+    if ((*v)->cares(name))
+        return *v;
+    return NULL;
+}
+
 static const char *library_of(const void *address) {
     Dl_info info;
     return dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
@@ -148,12 +156,13 @@ static void *fail(const char *name, const char *version) {
     return libc ? real_look_up(libc, name, version) : NULL;
 }
 
-static struct krex_answer look_up(void *handle, const char *name, const char *version) {
+static struct krex_answer look_up(const struct krex_vendor *vendor, void *handle, const char *name,
+                                  const char *version) {
     const struct krex_answer pass = {NULL, 0};
     bool by_scope = handle == RTLD_DEFAULT || handle == RTLD_NEXT;
-    void *behind = krex_vendor_find(name);
+    void *behind = vendor->find(name);
     if (handle == RTLD_NEXT && behind)
-        return (struct krex_answer){krex_vendor_hand_out(name, behind), 1};
+        return (struct krex_answer){vendor->hand_out(name, behind), 1};
     if (by_scope && behind)
         return pass;
     void *real = real_look_up(by_scope ? RTLD_DEFAULT : handle, name, version);
@@ -161,8 +170,8 @@ static struct krex_answer look_up(void *handle, const char *name, const char *ve
         return (struct krex_answer){fail(name, version), 1};
     if (by_scope)
         return pass;
-    if (real && krex_vendor_owns(library_of(real)))
-        real = krex_vendor_hand_out(name, real);
+    if (real && vendor->owns(library_of(real)))
+        real = vendor->hand_out(name, real);
     return (struct krex_answer){real, 1};
 }
 
@@ -174,9 +183,10 @@ krex_look_up(void *handle, const char *name, const char *version, const void *ca
     if (!krex_load_acquire((uintptr_t *)&krex_next_dlsym))
         find_next();
     /* The vendor's library builds its tables by lookups: those must find the driver's functions. */
-    if (name && krex_next_dlsym && krex_next_dlvsym && krex_vendor_cares(name) &&
-        !krex_vendor_owns(library_of(caller)))
-        pass = look_up(handle, name, version);
+    const struct krex_vendor *vendor =
+        name && krex_next_dlsym && krex_next_dlvsym ? vendor_of(name) : NULL;
+    if (vendor && !vendor->owns(library_of(caller)))
+        pass = look_up(vendor, handle, name, version);
     errno = saved;
     return pass;
 }

@@ -57,7 +57,9 @@ def measure(rounds: int = 51, calls: int = CALLS) -> Overhead:
     """Measure; takes about 10 ms a round. Raises KrexError where it can't."""
     shim = ctypes.CDLL(paths.library_path())
     cells = (ctypes.c_double * (_COLUMNS * rounds))()
-    status = shim.krex_eval_overhead(ctypes.c_uint64(calls), ctypes.c_uint32(rounds), cells)
+    status = shim.krex_eval_overhead(
+        b"opencl", ctypes.c_uint64(calls), ctypes.c_uint32(rounds), cells
+    )
     if status:
         raise _error(-status)
     direct, again, opened, region, fenced = (list(cells[i::_COLUMNS]) for i in range(_COLUMNS))

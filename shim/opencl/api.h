@@ -12,7 +12,6 @@
 #include <stdbool.h>
 
 #include "../atomic.h"
-#include "../vendor.h"
 #include "types.h"
 
 #define KREX_CL_API(kind, ret, name, index, object, params, args)                                  \
@@ -46,6 +45,16 @@ static inline void *krex_cl_find(const void *object, int index, const char *name
 
 #define KREX_REAL(object, name)                                                                    \
     ((krex_fn_##name)krex_cl_find((const void *)(object), KREX_INDEX_##name, #name))
+
+/* What vendor.c lists. */
+void krex_cl_drain_begin(void);
+bool krex_cl_drain_done(void);
+void krex_cl_drain_end(void);
+bool krex_cl_cares(const char *name);
+bool krex_cl_owns(const char *path);
+void *krex_cl_find_any(const char *name);
+void *krex_cl_hand_out(const char *name, void *real);
+void krex_cl_stand_in(bool hooked, uint64_t times);
 
 /* device.c: registers the process for the device of a new context, or reports a second device. */
 void krex_cl_context_on(cl_device_id device);

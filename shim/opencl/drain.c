@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #include "../gate.h"
-#include "../vendor.h"
 #include "command.h"
 
 pthread_mutex_t krex_cl_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -167,7 +166,7 @@ static void begin(struct krex_cl_queue *q) {
     KREX_REAL(q->queue, clFlush)(q->queue);
 }
 
-void krex_vendor_drain_begin(void) {
+void krex_cl_drain_begin(void) {
     cl_event gone[KREX_CL_USER_EVENTS];
     uint64_t settled = 0;
     pthread_mutex_lock(&krex_cl_lock);
@@ -181,7 +180,7 @@ void krex_vendor_drain_begin(void) {
             drop(&gone[i]);
 }
 
-bool krex_vendor_drain_done(void) {
+bool krex_cl_drain_done(void) {
     struct krex_cl_pending *gone = NULL;
     pthread_mutex_lock(&krex_cl_lock);
     bool done = !exiting && !unknown_work;
@@ -194,7 +193,7 @@ bool krex_vendor_drain_done(void) {
     return done;
 }
 
-void krex_vendor_drain_end(void) {
+void krex_cl_drain_end(void) {
     pthread_mutex_lock(&krex_cl_lock);
     for (struct krex_cl_queue *q = queues; q && !exiting; q = q->next)
         drop(&q->marker);

@@ -6,7 +6,6 @@
 
 #include "../client.h"
 #include "../gate.h"
-#include "../vendor.h"
 #include "api.h"
 #include "command.h"
 
@@ -300,13 +299,13 @@ static const struct hook *find_hook(const char *name) {
 
 static bool is_enqueue(const char *name) { return !strncmp(name, "clEnqueue", 9); }
 
-bool krex_vendor_cares(const char *name) {
+bool krex_cl_cares(const char *name) {
     return name[0] == 'c' && name[1] == 'l' && (is_enqueue(name) || find_hook(name));
 }
 
 /* A submission that we have no hook for is handed out as it is, and the process's regions are no
  * longer certain. */
-void *krex_vendor_hand_out(const char *name, void *real) {
+void *krex_cl_hand_out(const char *name, void *real) {
     const struct hook *h = real ? find_hook(name) : NULL;
     if (h && h->function)
         return h->function;
@@ -320,10 +319,10 @@ void *krex_vendor_hand_out(const char *name, void *real) {
 
 void *clGetExtensionFunctionAddress(const char *func_name) {
     void *real = KREX_REAL(NULL, clGetExtensionFunctionAddress)(func_name);
-    return func_name ? krex_vendor_hand_out(func_name, real) : real;
+    return func_name ? krex_cl_hand_out(func_name, real) : real;
 }
 
 void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *func_name) {
     void *real = KREX_REAL(platform, clGetExtensionFunctionAddressForPlatform)(platform, func_name);
-    return func_name ? krex_vendor_hand_out(func_name, real) : real;
+    return func_name ? krex_cl_hand_out(func_name, real) : real;
 }

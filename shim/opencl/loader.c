@@ -25,7 +25,7 @@ struct paths {
     size_t used;
 };
 
-bool krex_vendor_owns(const char *path) {
+bool krex_cl_owns(const char *path) {
     const char *base = strrchr(path, '/');
     return !strncmp(base ? base + 1 : path, "libOpenCL", 9);
 }
@@ -78,7 +78,7 @@ static int keep(struct paths *paths, bool (*accepted)(const char *path)) {
 static int find_libraries(struct paths *paths) {
     *paths = (struct paths){0};
     dl_iterate_phdr(note_path, paths);
-    int loaders = keep(paths, krex_vendor_owns);
+    int loaders = keep(paths, krex_cl_owns);
     if (!loaders) {
         dl_iterate_phdr(note_path, paths);
         keep(paths, has_api);
@@ -86,7 +86,7 @@ static int find_libraries(struct paths *paths) {
     return loaders;
 }
 
-void *krex_vendor_find(const char *name) {
+void *krex_cl_find_any(const char *name) {
     struct paths paths;
     void *function = NULL;
     find_libraries(&paths);
@@ -122,5 +122,5 @@ void krex_cl_choose_route(void) {
 void *krex_cl_find_first(int index, const char *name) {
     krex_cl_choose_route();
     void *route = index < 0 ? NULL : krex_load_relaxed(&krex_cl_route[index]);
-    return route ? route : krex_vendor_find(name);
+    return route ? route : krex_cl_find_any(name);
 }

@@ -4,7 +4,6 @@
  * program's usual launch through the whole of its hook, against the same call without. In a process
  * that does nothing else meanwhile.
  */
-#include "../vendor.h"
 #include "api.h"
 
 static cl_int nothing(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
@@ -28,7 +27,7 @@ __attribute__((noinline)) static void call(krex_fn_clEnqueueNDRangeKernel launch
         launch(queue, NULL, 1, NULL, &global, NULL, 0, NULL, NULL);
 }
 
-void krex_vendor_stand_in(bool hooked, uint64_t times) {
+void krex_cl_stand_in(bool hooked, uint64_t times) {
     void **route = &krex_cl_route[KREX_INDEX_clEnqueueNDRangeKernel], *before = *route;
     *route = (void *)nothing;
     call(hooked ? clEnqueueNDRangeKernel : nothing, NULL, times);

@@ -40,9 +40,9 @@ static cl_event run_known(cl_command_queue in, cl_event behind) {
 }
 
 static bool drained(void) {
-    krex_vendor_drain_begin();
-    bool is = krex_vendor_drain_done();
-    krex_vendor_drain_end();
+    krex_cl_drain_begin();
+    bool is = krex_cl_drain_done();
+    krex_cl_drain_end();
     return is;
 }
 

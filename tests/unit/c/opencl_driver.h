@@ -10,7 +10,6 @@
 #include "client.h"
 #include "opencl/command.h"
 #include "opencl/drain.h"
-#include "vendor.h"
 
 #define HOOKED(name) extern __typeof__(*(krex_fn_##name)NULL) name
 HOOKED(clCreateCommandQueue);
@@ -31,7 +30,6 @@ uint32_t krex_cl_loaders = 2; /* so that functions are found by the object */
 void krex_cl_choose_route(void) {}
 void *krex_cl_find_first(int index, const char *name) { return (void)index, (void)name, NULL; }
 void krex_cl_context_on(cl_device_id device) { (void)device; }
-void *krex_vendor_find(const char *name) { return (void)name, NULL; }
 bool krex_client_ready(const char *device) { return (void)device, false; }
 bool krex_client_flag(uint32_t flag) { return (void)flag, false; }
 bool krex_client_send(enum krex_wire_type type, uint32_t slot, uint64_t value, const char *text,
