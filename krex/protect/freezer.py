@@ -66,18 +66,26 @@ class Group:
         """Ask for the freeze; `is_frozen` says when it is reached (about 0.1 ms later)."""
         if not self.frozen and not self.removed:
             os.pwrite(self._freeze, b"1", 0)
-            self.frozen, self._since = True, time.monotonic()
+            self.note_freeze(time.monotonic())
 
     def thaw(self) -> None:
         """Let the group run. Does nothing if this object has not frozen it."""
         if self.frozen:
             if not self.removed:  # then the descriptor is somebody else's
                 os.pwrite(self._freeze, b"0", 0)
-            self.frozen, self._thawed = False, time.monotonic()
-            lasted_s = self._thawed - self._since
-            self._freezes += 1
-            self.frozen_s += lasted_s
-            self._longest_s = max(self._longest_s, lasted_s)
+            self.note_thaw(time.monotonic())
+
+    def note_freeze(self, now: float) -> None:
+        """It is asked to stand still, from `now` (CLOCK_MONOTONIC) on."""
+        self.frozen, self._since = True, now
+
+    def note_thaw(self, now: float) -> None:
+        """It runs again."""
+        self.frozen, self._thawed = False, now
+        lasted_s = now - self._since
+        self._freezes += 1
+        self.frozen_s += lasted_s
+        self._longest_s = max(self._longest_s, lasted_s)
 
     def stillness(self) -> Stillness:
         """How often and how long it stood still so far."""
@@ -104,6 +112,11 @@ class Group:
     def freeze_fd(self) -> int:
         """The freeze file, open for writing: for the `krex run` that thaws it should we die."""
         return self._freeze
+
+    @property
+    def events_fd(self) -> int:
+        """The file that says whether it stands still."""
+        return self._events
 
     def has(self, pid: int) -> bool:
         """Whether this process is in it."""

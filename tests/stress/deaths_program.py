@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A holder, which enters a region for each line it reads (name, seconds), or a busy sibling.
 
+On the device named, which need not exist: there they only compute. Without a name on the real one.
+
 Says its pid when it is ready, and its intervals as JSON at the end of its stdin.
 """
 
@@ -14,6 +16,17 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration"))
 
 from device_work import Work
+
+
+class Computing(Work):
+    """The same without a device."""
+
+    def __init__(self) -> None:
+        self.regions, self.names, self._events = [], [], []
+
+    def burst(self, count: int) -> None:
+        for _ in range(count):
+            sum(range(2000))
 
 
 def hold(work: Work) -> None:
@@ -33,8 +46,8 @@ def disturb(work: Work) -> None:
         work.burst(2)
 
 
-def main(role: str) -> None:
-    work = Work()
+def main(role: str, device: str) -> None:
+    work = Computing() if device else Work()
     work.burst(3)
     print(os.getpid(), flush=True)
     {"holder": hold, "sibling": disturb}[role](work)
@@ -42,4 +55,4 @@ def main(role: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

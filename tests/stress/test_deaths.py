@@ -14,28 +14,12 @@ import time
 from pathlib import Path
 
 import pytest
-from support.scene import NS, ROUNDS, STOP_S, Scene, kill, now_ns
+from support.scene import CPUS, ROUNDS, STOP_S, Scene, kill, now_ns
+from support.stop_points import CONTROLLER as POINTS
 from support.waiting import DEADLINE_S, wait_for
 
 pytestmark = pytest.mark.stress
 
-# In the order in which a region comes by. After LEFT its record is complete.
-POINTS = [
-    "heavy-closed",
-    "gate-closed",
-    "in-flight-zero",
-    "drain-asked",
-    "drained",
-    "freezing",
-    "frozen",
-    "before-grant",
-    "granted",
-    "leaving",
-    "pass-removed",
-    "holder-drained",
-    "thawed",
-    "reopened",
-]
 LEFT = POINTS.index("leaving")
 
 KILL, STOP = "killed", "stopped"
@@ -83,11 +67,12 @@ def recover(scene: Scene, who: str, how: str) -> None:
         assert result.returncode == 0, result.stderr
 
 
-def check_device(scene: Scene, who: str, how: str) -> None:
-    """Nothing is frozen, no gate is shut."""
-    scene.await_thawed()
+def check_device(scene: Scene, who: str, how: str, over_ns: int) -> None:
+    """Nothing is frozen, or pinned, and no gate is shut. With nobody to ask, kernels tell that."""
+    scene.await_thawed(over_ns)
+    scene.await_unpinned(over_ns)
     if how == STOP or "controller" not in who:
-        scene.await_open()
+        scene.await_open(over_ns)
 
 
 def check_record(scene: Scene, who: str, how: str, point: str) -> None:
@@ -111,7 +96,6 @@ def check_record(scene: Scene, who: str, how: str, point: str) -> None:
 def check_nothing_left(scene: Scene, who: str, how: str) -> None:
     if how == KILL and "controller" in who:
         assert scene.krex("thaw", "--all").returncode == 0
-        assert not scene.socket.exists()
     scene.await_nothing_left()
 
 
@@ -120,12 +104,14 @@ def check_nothing_left(scene: Scene, who: str, how: str) -> None:
 @pytest.mark.timeout(180)
 def test_a_party_is_lost(scene: Scene, point: str, round_: int) -> None:
     who, how = CASES[(POINTS.index(point) + round_) % len(CASES)]
-    scene.start()
+    if point == "pinned" and len(CPUS) < 2:
+        pytest.skip("one CPU: none can be reserved")
+    scene.start(sliced=point == "pinned")
     # GIVEN a region that is at the point WHEN somebody is killed there, or stands still for a while
     over_ns = strike(scene, who, how, point)
     recover(scene, who, how)
     # THEN the device is free again, the record says what happened,
-    check_device(scene, who, how)
+    check_device(scene, who, how, over_ns)
     check_record(scene, who, how, point)
     time.sleep(0.05)
     # the siblings go on, those that live; and in the end nothing is left.
@@ -137,12 +123,13 @@ def test_a_party_is_lost(scene: Scene, point: str, round_: int) -> None:
 def test_a_controller_that_stood_still_grants_nothing(scene: Scene) -> None:
     scene.start()
     # GIVEN a controller that stands still, longer than its lease, in one region after the other
-    points = POINTS if ROUNDS > 1 else POINTS[::2]
+    points = [point for point in POINTS if point != "pinned"]
+    points = points if ROUNDS > 1 else points[::2]
     for point in points:
-        strike(scene, "controller", STOP, point)
+        over_ns = strike(scene, "controller", STOP, point)
         # THEN the holder went on without it, and as it goes on it opens and thaws everything.
         scene.await_region()
-        check_device(scene, "controller", STOP)
+        check_device(scene, "controller", STOP, over_ns)
     records = {r["name"]: r for r in scene.await_records(len(points))}
     before = [records[point] for point in points if POINTS.index(point) < LEFT]
     assert [r for r in before if r["exclusive"]] == []
@@ -185,12 +172,12 @@ def test_nobody_waits_for_the_siblings_of_a_dead_holder(scene: Scene) -> None:
     kill([scene.holder.pid])
     reached.go_on()
     # WHEN the holder has died THEN the gate does not stay shut until they are drained (5 s).
-    before_ns = now_ns()
-    scene.await_open()
-    assert now_ns() - before_ns < 4 * NS
+    over_ns = now_ns()
+    scene.await_open(over_ns)
     os.kill(scene.victim.pid, signal.SIGCONT)
+    over_ns = now_ns()
     time.sleep(0.05)
-    scene.check_kernels(before_ns)
+    scene.check_kernels(over_ns)
     check_nothing_left(scene, "", STOP)
 
 

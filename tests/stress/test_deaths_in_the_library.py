@@ -9,12 +9,11 @@ import time
 
 import pytest
 from support.scene import BUSY, ROUNDS, STOP_S, Party, Scene, kill, now_ns
+from support.stop_points import HOLDER, NEWCOMER, SIBLING
 from support.waiting import wait_for
 
 pytestmark = pytest.mark.stress
 
-SIBLING = ["announced", "at-the-gate", "drain-begun", "drain-done", "drain-told"]
-HOLDER = ["mark-requested", "mark-granted", "mark-leaving"]
 HOW = ("killed", "stopped")
 
 
@@ -40,9 +39,14 @@ def strike(pid: int, how: str, scene: Scene) -> None:
     os.kill(pid, signal.SIGCONT)
 
 
-def check(scene: Scene, over_ns: int) -> None:
-    scene.await_thawed()
-    scene.await_open()
+def check_device(scene: Scene, over_ns: int) -> None:
+    """Nothing is frozen, no gate is shut."""
+    scene.await_thawed(over_ns)
+    scene.await_open(over_ns)
+
+
+def check_end(scene: Scene, over_ns: int) -> None:
+    """All went on, what their records say is true, and nothing is left."""
     time.sleep(0.05)
     scene.check_kernels(over_ns)
     records = scene.holder.records()
@@ -64,11 +68,12 @@ def test_a_sibling_is_lost(scene: Scene, point: str, round_: int) -> None:
     strike(scene.victim.pid, how, scene)
     over_ns = now_ns()
     # THEN the holder goes on, and so do the others; its next region has the device to itself.
+    check_device(scene, over_ns)
     scene.await_region()
     if how == "stopped":
         scene.await_region()
     scene.check_exclusive_again()
-    check(scene, over_ns)
+    check_end(scene, over_ns)
 
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
@@ -82,6 +87,7 @@ def test_a_holder_is_lost(scene: Scene, point: str, round_: int) -> None:
     strike(scene.holder.pid, how, scene)
     over_ns = now_ns()
     # THEN the siblings have the device back; the record says if it died,
+    check_device(scene, over_ns)
     if how == "stopped":
         scene.await_region()
     [record] = scene.await_records(1)
@@ -91,13 +97,13 @@ def test_a_holder_is_lost(scene: Scene, point: str, round_: int) -> None:
     # and a stop of its own disturbs nothing.
     else:
         assert set(record["reasons"]) <= BUSY
-    check(scene, over_ns)
+    check_end(scene, over_ns)
 
 
 def test_a_newcomer_is_lost(scene: Scene) -> None:
     scene.start(whose="nobody")
     # GIVEN a process that is killed when it has just registered
-    scene.points.arm("registered")
+    scene.points.arm(*NEWCOMER)
     newcomer = Party(scene.krex, "sibling", "newcomer", KREX_TEST_STOP_AT=scene.points.action)
     reached = scene.points.wait()
     newcomer.pid = reached.pid
@@ -105,6 +111,7 @@ def test_a_newcomer_is_lost(scene: Scene) -> None:
     scene.check_exclusive_again()
     kill([reached.pid])
     reached.go_on()
+    check_device(scene, now_ns())
     scene.check_exclusive_again()
     newcomer.finish()
-    check(scene, now_ns())
+    check_end(scene, now_ns())

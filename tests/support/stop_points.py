@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other side of KREX_TEST_STOP_AT: says who goes on at which point, and who waits there."""
+"""The other side of KREX_TEST_STOP_AT: says who goes on at which point, and who waits there.
+
+Also all points there are, by whose step they are: tests/unit/test_stop_points.py compares them with
+the sources.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,31 @@ from pathlib import Path
 from typing import NamedTuple
 
 from support.waiting import DEADLINE_S
+
+# The controller's, in the order in which a region comes by. After "leaving" its record is complete.
+CONTROLLER = (
+    "heavy-closed",
+    "gate-closed",
+    "in-flight-zero",
+    "drain-asked",
+    "drained",
+    "freezing",
+    "frozen",
+    "pinned",  # only where there is a slice
+    "before-grant",
+    "granted",
+    "leaving",
+    "pass-removed",
+    "holder-drained",
+    "thawed",
+    "reopened",
+)
+# The library's.
+NEWCOMER = ("registered",)
+SIBLING = ("announced", "at-the-gate", "drain-begun", "drain-done", "drain-told")
+HOLDER = ("mark-requested", "mark-granted", "mark-leaving")
+# Those of a CUDA program: tests/integration/cuda, test_tickets.py and test_captures.py.
+CUDA = ("ticket-awaited", "ticket-taken", "beside-a-long-call")
 
 
 class Reached(NamedTuple):
