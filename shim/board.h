@@ -31,6 +31,15 @@
  * does a signal handler's submission while the call below it is announced and not yet past the gate.
  * The counters carry no epoch: a closer waits for all of them.
  *
+ * A long heavy call, a stream capture, lasts from one function to another, which any thread may call;
+ * it is announced by the counter of heavy calls all the while, and counted in heavy_open once it is
+ * past the gate. The program must get to its end although the heavy gate has closed meanwhile, so a
+ * heavy call of that process passes then: it adds to the counter, and then looks whether heavy_open is
+ * above 0. If so, the long call's own share was in the counter at that moment, for it is the last thing
+ * that its end takes back: since before the gate was closed the counter has not been 0, no closer has
+ * got past it, and none does before this call's end. Looking first and adding then would let a closer
+ * in between (tests/unit/c/captures.c).
+ *
  * A retracted word's epoch is at least the last one its thread submitted under: never lower, for a
  * handler may have submitted between the read of e and the announce; maybe higher, for a thread that
  * waited. It stays when the thread ends. A process is CLEAN when no word of it is announced or above
@@ -57,8 +66,8 @@
 
 #define KREX_BOARD_MAGIC UINT64_C(0x31647261786572b4)
 enum {
-    KREX_BOARD_ABI = 1,
-    KREX_BOARD_COMPAT = 1,
+    KREX_BOARD_ABI = 2,
+    KREX_BOARD_COMPAT = 2,
     /* Processes on a device. A process that finds no free block runs unprotected and says so; every
      * region beside it is not exclusive. */
     KREX_BLOCKS = 256,
@@ -111,8 +120,9 @@ struct krex_block {
     uint64_t longest_wait_ns; /* client: longest wait at the gate */
     uint64_t line0[5];
 
-    uint64_t pass; /* controller; pairs with the gate swap that follows it */
-    uint64_t line1[7];
+    uint64_t pass;   /* controller; pairs with the gate swap that follows it */
+    uint64_t ticket; /* controller: the number of the last ticket it gave; futex on the low half */
+    uint64_t line1[6];
 
     uint64_t drain_request; /* controller: drain for this epoch; futex on the low half */
     uint64_t drained;       /* drainer: all that was submitted up to this epoch is complete */
@@ -123,7 +133,8 @@ struct krex_block {
     uint64_t overflow_heavy;     /* heavy calls, likewise */
     uint64_t overflow_epoch;     /* highest epoch of one; raised before the counter falls */
     uint64_t overflow_count;     /* how many so far, for the record */
-    uint64_t line3[4];
+    uint64_t heavy_open; /* of overflow_heavy, the long ones; falls before it, rises after */
+    uint64_t line3[3];
 
     uint32_t marks[KREX_MARKS]; /* enum krex_mark_state; futex words */
     uint32_t line4[8];

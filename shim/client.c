@@ -195,18 +195,16 @@ static struct krex_board *map_board(int fd) {
 
 static bool drain_done(void) {
     bool done = true;
-    for
-        KREX_EACH_VENDOR(v)
-    done = done && (*v)->drain_done();
+    KREX_EACH_VENDOR (v)
+        done = done && (*v)->drain_done();
     return done;
 }
 
 /* One drain: until all is complete, or the controller asks for something else. */
 static void drain(struct krex_block *b, uint64_t request) {
     uint64_t pause_ns = 20000;
-    for
-        KREX_EACH_VENDOR(v)
-    (*v)->drain_begin();
+    KREX_EACH_VENDOR (v)
+        (*v)->drain_begin();
     krex_stop_at("drain-begun");
     while (krex_load_acquire(&b->drain_request) == request) {
         if (drain_done()) {
@@ -220,9 +218,8 @@ static void drain(struct krex_block *b, uint64_t request) {
         if (pause_ns < 500000)
             pause_ns += pause_ns / 4;
     }
-    for
-        KREX_EACH_VENDOR(v)
-    (*v)->drain_end();
+    KREX_EACH_VENDOR (v)
+        (*v)->drain_end();
 }
 
 /* The process's one native thread. It sleeps in the kernel until the controller asks. */

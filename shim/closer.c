@@ -100,16 +100,26 @@ static int block_in_flight(const struct krex_block *b, int which, uint64_t below
     return n;
 }
 
+/* A holder's words may be announced under the closing epoch: its counters are left out too. */
+static int waits_for(const struct krex_block *b, uint64_t epoch) {
+    return krex_load_acquire(&b->state) == KREX_BLOCK_LIVE && krex_load_relaxed(&b->pass) != epoch;
+}
+
 int krex_in_flight(const struct krex_board *board, int which, uint64_t epoch, int block) {
     if (block >= 0)
         return block_in_flight(&board->block[block], which, UINT64_MAX);
     int n = 0;
-    for (int i = 0; i < KREX_BLOCKS; i++) {
-        const struct krex_block *b = &board->block[i];
-        /* A holder's words may be announced under the closing epoch: its counters are left out too. */
-        if (krex_load_acquire(&b->state) == KREX_BLOCK_LIVE && krex_load_relaxed(&b->pass) != epoch)
-            n += block_in_flight(b, which, epoch);
-    }
+    for (int i = 0; i < KREX_BLOCKS; i++)
+        if (waits_for(&board->block[i], epoch))
+            n += block_in_flight(&board->block[i], which, epoch);
+    return n;
+}
+
+int krex_long_open(const struct krex_board *board, uint64_t epoch) {
+    int n = 0;
+    for (int i = 0; i < KREX_BLOCKS; i++)
+        if (waits_for(&board->block[i], epoch))
+            n += (int)krex_load_acquire(&board->block[i].heavy_open);
     return n;
 }
 
@@ -148,6 +158,15 @@ int krex_block_tids(const struct krex_board *board, int index, int32_t *tids) {
             tids[n++] = tid;
     }
     return n;
+}
+
+void krex_block_give_ticket(struct krex_board *board, int index, uint64_t number) {
+    krex_store_release(&board->block[index].ticket, number);
+    krex_futex_wake_all(&board->block[index].ticket);
+}
+
+uint64_t krex_block_ticket(const struct krex_board *board, int index) {
+    return krex_load_relaxed(&board->block[index].ticket);
 }
 
 void krex_block_pass(struct krex_board *board, int index, uint64_t epoch) {

@@ -30,6 +30,8 @@ int krex_gate_fence(void);
 /* Threads of live processes other than dead ones that are announced under an epoch below `epoch`
  * (holders' words under `epoch` itself do not count), or, with block >= 0, of that block under any. */
 int krex_in_flight(const struct krex_board *board, int which, uint64_t epoch, int block);
+/* How many captures are open in those processes: why heavy calls may be in flight for long. */
+int krex_long_open(const struct krex_board *board, uint64_t epoch);
 int krex_block_state(const struct krex_board *board, int index);
 uint32_t krex_block_flags(const struct krex_board *board, int index);
 uint64_t krex_block_longest_wait_ns(const struct krex_board *board, int index);
@@ -39,6 +41,9 @@ uint64_t krex_block_submissions(const struct krex_board *board, int index);
  * Room for KREX_WORDS of them. Returns how many there are. */
 int krex_block_tids(const struct krex_board *board, int index, int32_t *tids);
 
+/* Gives a process the ticket of that number, and wakes who waits for it; and the last one given. */
+void krex_block_give_ticket(struct krex_board *board, int index, uint64_t number);
+uint64_t krex_block_ticket(const struct krex_board *board, int index);
 void krex_block_pass(struct krex_board *board, int index, uint64_t epoch);
 void krex_block_ask_drain(struct krex_board *board, int index, uint64_t epoch);
 int krex_block_drained(const struct krex_board *board, int index, uint64_t epoch);

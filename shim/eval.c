@@ -16,10 +16,9 @@
 #define LEASE_NS UINT64_C(3600000000000)
 
 static const struct krex_vendor *find_vendor(const char *name) {
-    for
-        KREX_EACH_VENDOR(v)
-    if (!strcmp((*v)->name, name))
-        return *v;
+    KREX_EACH_VENDOR (v)
+        if (!strcmp((*v)->name, name))
+            return *v;
     return NULL;
 }
 

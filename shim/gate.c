@@ -21,8 +21,8 @@ __thread uint32_t krex_exiting;
 void (*krex_gate_attach_hook)(void);
 void (*krex_stop_hook)(const char *name);
 
-/* The two gates, and for each what announces a call at it. */
-enum kind { SUBMIT, HEAVY };
+/* Two gates: LONG is a heavy call that outlives its thread. And what announces a call at one. */
+enum kind { SUBMIT, HEAVY, LONG };
 enum route { NOT_ANNOUNCED, BY_WORD, BY_COUNTER };
 
 /* A thread's slow half. The handlers of the thread are the only others that see it. Volatile, because
@@ -185,42 +185,77 @@ static bool try_counter(uint64_t *gate, uint64_t *counter, uint64_t epoch) {
     return false;
 }
 
-/* One try at a gate: in the thread's word, or in the block's counter if it has none or if it is
+/* The word that announces a call of this kind; NULL: it is for the counter. So is one whose word is
  * announced already, by the call that a handler interrupted. */
+static uint64_t *free_word(enum kind kind) {
+    struct krex_word *w = krex_thread.word;
+    if (!w || kind == LONG)
+        return NULL;
+    uint64_t *word = kind == HEAVY ? &w->heavy : &w->submit;
+    return krex_load_relaxed(word) & 1 ? NULL : word;
+}
+
+/* One try at a gate. */
 static enum route try_gate(enum kind kind, uint64_t *gate, uint64_t epoch) {
     struct krex_block *b = krex_process.block;
-    struct krex_word *w = krex_thread.word;
-    uint64_t *word = !w ? NULL : kind == HEAVY ? &w->heavy : &w->submit;
-    if (word && !(krex_load_relaxed(word) & 1))
+    uint64_t *word = free_word(kind);
+    if (word)
         return try_word(gate, word, epoch) ? BY_WORD : NOT_ANNOUNCED;
-    if (!try_counter(gate, kind == HEAVY ? &b->overflow_heavy : &b->overflow_announced, epoch))
+    if (!try_counter(gate, kind == SUBMIT ? &b->overflow_announced : &b->overflow_heavy, epoch))
         return NOT_ANNOUNCED;
     if (kind == SUBMIT) /* before the counter falls: the closer reads it after that */
         krex_raise_u64(&b->overflow_epoch, epoch);
     return BY_COUNTER;
 }
 
-static bool is_nested(enum kind kind) {
-    return krex_thread.passed || (kind == HEAVY && heavy_by != NOT_ANNOUNCED);
+/* At the closed heavy gate: passes with a long call that is open, in this order only (board.h). One
+ * that is just beginning may be missed: then we wait, and it may miss the closer's deadline. */
+static enum route try_beside_long(enum kind kind) {
+    struct krex_block *b = krex_process.block;
+    if (kind == SUBMIT || !krex_load_relaxed(&b->heavy_open))
+        return NOT_ANNOUNCED;
+    krex_add_seq_cst(&b->overflow_heavy, 1);
+    krex_stop_at("beside-a-long-call");
+    if (krex_load_acquire(&b->heavy_open))
+        return BY_COUNTER;
+    krex_add_seq_cst(&b->overflow_heavy, -1);
+    return NOT_ANNOUNCED;
 }
 
-/* Returns past the gate and announced; or not announced, if nested or not attached. */
-static enum route pass_gate(enum kind kind) {
+static enum route try_to_pass(enum kind kind, uint64_t *gate, uint64_t epoch) {
+    enum route route = try_gate(kind, gate, epoch);
+    return route == NOT_ANNOUNCED ? try_beside_long(kind) : route;
+}
+
+/* A long call lasts longer than a submission around it, so it does not pass with that. */
+static bool is_nested(enum kind kind) {
+    return (krex_thread.passed && kind != LONG) || (kind != SUBMIT && heavy_by != NOT_ANNOUNCED);
+}
+
+static uint64_t *gate_of(enum kind kind) {
+    return kind == SUBMIT ? &krex_process.board->gate : &krex_process.board->heavy_gate;
+}
+
+/* Returns past the gate and announced; or not announced, if nested, harmless, or not attached. */
+static enum route pass_gate(enum kind kind, bool (*harmless)(const void *), const void *what) {
     while (ready_thread() && !is_nested(kind)) {
-        struct krex_board *board = krex_process.board;
-        uint64_t *gate = kind == HEAVY ? &board->heavy_gate : &board->gate;
+        uint64_t *gate = gate_of(kind);
         uint64_t epoch = krex_load_relaxed(gate);
-        enum route route = try_gate(kind, gate, epoch);
+        enum route route = try_to_pass(kind, gate, epoch);
         if (route != NOT_ANNOUNCED)
             return route;
+        if (harmless && krex_load_acquire(gate) & 1 && harmless(what))
+            return NOT_ANNOUNCED;
         wait_at(gate, epoch); /* retracted: the closer waits for us no longer */
     }
     return NOT_ANNOUNCED;
 }
 
-bool krex_gate_enter_slow(void) {
+bool krex_gate_enter_slow(void) { return krex_gate_enter_slow_unless(NULL, NULL); }
+
+bool krex_gate_enter_slow_unless(bool (*harmless)(const void *what), const void *what) {
     int saved = errno;
-    enum route route = pass_gate(SUBMIT);
+    enum route route = pass_gate(SUBMIT, harmless, what);
     errno = saved;
     if (route == NOT_ANNOUNCED)
         return false;
@@ -250,12 +285,21 @@ bool krex_heavy_enter(void) {
     int saved = errno;
     if (krex_exiting)
         return false;
-    enum route route = pass_gate(HEAVY);
+    enum route route = pass_gate(HEAVY, NULL, NULL);
     errno = saved;
     if (route == NOT_ANNOUNCED)
         return false;
     heavy_by = route;
     return true;
+}
+
+bool krex_heavy_try(bool *mine) {
+    *mine = false;
+    if (krex_exiting || !ready_thread() || is_nested(HEAVY))
+        return true;
+    uint64_t *gate = gate_of(HEAVY);
+    heavy_by = try_to_pass(HEAVY, gate, krex_load_relaxed(gate));
+    return *mine = heavy_by != NOT_ANNOUNCED;
 }
 
 void krex_heavy_leave(bool mine) {
@@ -268,6 +312,27 @@ void krex_heavy_leave(bool mine) {
         retract(&krex_thread.word->heavy);
     else if (route == BY_COUNTER)
         krex_add_seq_cst(&krex_process.block->overflow_heavy, -1);
+}
+
+uint64_t krex_long_begin(void) {
+    int saved = errno;
+    bool attached = ready_thread();
+    if (attached && heavy_by != NOT_ANNOUNCED)
+        krex_add_seq_cst(&krex_process.block->overflow_heavy, 1); /* the call around it is past */
+    else
+        attached = pass_gate(LONG, NULL, NULL) != NOT_ANNOUNCED;
+    errno = saved;
+    if (!attached)
+        return 0;
+    krex_add_seq_cst(&krex_process.block->heavy_open, 1);
+    return attached_to;
+}
+
+void krex_long_end(uint64_t attachment) {
+    if (!attachment || attachment != krex_load_acquire(&krex_process.generation))
+        return;
+    krex_add_seq_cst(&krex_process.block->heavy_open, -1); /* first: see try_beside_long */
+    krex_add_seq_cst(&krex_process.block->overflow_heavy, -1);
 }
 
 int krex_gate_attach(struct krex_board *board, uint32_t index) {

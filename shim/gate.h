@@ -18,6 +18,9 @@
  * counters. If it has to wait there, the call below it stays announced; a closer that has not looked
  * yet then misses its deadline, and says so.
  *
+ * Captures. While a long heavy call of the process is open, its other heavy calls pass the heavy gate
+ * even if that has closed. Who dies with one open takes it along with the block.
+ *
  * Fork. A child, by fork or raw clone, starts detached whatever its parent was doing, and leaves
  * without a trace a call that it was forked in. Not covered: a handler that forks at an instruction
  * of krex_gate_enter itself and returns in the child, as against calling exec or _exit there.
@@ -56,6 +59,9 @@ struct krex_thread {
 
 #define KREX_SLOW UINT64_MAX
 
+/* In each hook, however many there are: a call would cost as much as the check. */
+#define KREX_INLINE static inline __attribute__((always_inline))
+
 /* The largest page that Linux has on the machine: the wiping goes by whole pages. */
 #if defined(__aarch64__)
 #define KREX_PAGE 65536
@@ -87,9 +93,22 @@ void krex_gate_detach(void);
 extern __thread uint32_t krex_exiting;
 
 bool krex_gate_enter_slow(void);
+/* The same for a submission that may turn out to put nothing on the device: where it would wait, it
+ * asks `harmless(what)` first, and if so returns false, as for a nested call: neither held up nor
+ * announced. */
+bool krex_gate_enter_slow_unless(bool (*harmless)(const void *what), const void *what);
 void krex_gate_leave_slow(void);
 bool krex_heavy_enter(void);
 void krex_heavy_leave(bool mine);
+/* Without waiting. False: it would have to wait; else *mine is what krex_heavy_enter returns. */
+bool krex_heavy_try(bool *mine);
+
+/* A long heavy call (board.h): begun by one function and ended by another, in whatever thread. It
+ * waits for the gate in a thread that runs the exit handlers too, and inside a submission, but not
+ * inside a heavy call. Returns the attachment that it is announced under; 0: not attached. */
+uint64_t krex_long_begin(void);
+/* Does nothing for 0, and in a forked child for what its parent began. */
+void krex_long_end(uint64_t attachment);
 
 static inline bool krex_may_pass(const struct krex_block *block, uint64_t epoch) {
     return !(epoch & 1) || epoch == krex_load_relaxed(&block->pass);
@@ -103,15 +122,14 @@ static inline bool krex_on_fast_path(void) {
     return same;
 }
 
-/* Announces a submission and waits for the gate. Returns false for a nested call, which passes with
- * its outermost one, and for a process that is not attached. */
-static inline bool krex_gate_enter(void) {
+/* True: announced, and past the gate. False: take the slow path, nothing is announced. */
+KREX_INLINE bool krex_gate_enter_fast(void) {
     if (__builtin_expect(!krex_on_fast_path(), 0))
-        return krex_gate_enter_slow();
+        return false;
     struct krex_word *w = krex_thread.word;
     uint64_t *gate = &krex_process.board->gate;
     if (__builtin_expect(krex_load_relaxed(&w->submit) & 1, 0))
-        return krex_gate_enter_slow();
+        return false;
     uint64_t epoch = krex_load_relaxed(gate);
     krex_store_relaxed(&w->submit, epoch << 1 | 1);
     krex_compiler_fence(); /* the CPU's half is paid by the closer's membarrier */
@@ -127,11 +145,17 @@ static inline bool krex_gate_enter(void) {
     /* Under what was seen, not under `epoch`: a handler may have submitted since that was read, and
      * its epoch, which is at most `seen`, must not be lost. */
     krex_store_release(&w->submit, seen << 1);
-    return krex_gate_enter_slow();
+    return false;
+}
+
+/* Announces a submission and waits for the gate. Returns false for a nested call, which passes with
+ * its outermost one, and for a process that is not attached. */
+static inline bool krex_gate_enter(void) {
+    return __builtin_expect(krex_gate_enter_fast(), 1) || krex_gate_enter_slow();
 }
 
 /* Retracts. Release: the closer that reads the retracted word sees the submission as made. */
-static inline void krex_gate_leave(bool mine) {
+KREX_INLINE void krex_gate_leave(bool mine) {
     if (__builtin_expect(!mine, 0))
         return;
     if (__builtin_expect(!krex_on_fast_path(), 0)) {

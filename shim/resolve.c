@@ -127,10 +127,9 @@ void *krex_real_dlsym(void *handle, const char *name) {
 }
 
 static const struct krex_vendor *vendor_of(const char *name) {
-    for
-        KREX_EACH_VENDOR(v)
-    if ((*v)->cares(name))
-        return *v;
+    KREX_EACH_VENDOR (v)
+        if ((*v)->cares(name))
+            return *v;
     return NULL;
 }
 

@@ -47,6 +47,6 @@ extern const struct krex_vendor *const __stop_krex_vendors[] __attribute__((visi
         &(vendor)
 
 #define KREX_EACH_VENDOR(v)                                                                        \
-    (const struct krex_vendor *const *v = __start_krex_vendors; v < __stop_krex_vendors; v++)
+    for (const struct krex_vendor *const *v = __start_krex_vendors; v < __stop_krex_vendors; v++)
 
 #endif

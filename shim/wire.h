@@ -2,7 +2,7 @@
  *
  * The shim's messages to the controller, one struct a packet of a SOCK_SEQPACKET socket; the only
  * definition of them. First comes HELLO, answered by WELCOME (with the board as SCM_RIGHTS) or
- * REFUSED; then ENTER, LEAVE and NOTE, which are not answered here: the board is (krex_block.marks).
+ * REFUSED; then all others, which are not answered here but on the board (krex_block.marks, ticket).
  * The controller takes the pid from the socket's credentials, never from a message. A controller of
  * another version answers REFUSED, under its own magic.
  */
@@ -22,6 +22,8 @@ enum krex_wire_type {
     KREX_WIRE_ENTER = 4,   /* slot: mark; text: name; value: tid */
     KREX_WIRE_LEAVE = 5,   /* slot: mark; value: the process's submissions until now */
     KREX_WIRE_NOTE = 6,    /* text: what was noticed, text2: detail */
+    KREX_WIRE_TICKET = 7,  /* value: its number, no two the same; text: the device's key */
+    KREX_WIRE_TICKET_BACK = 8, /* value: of a ticket that was given, or is no longer waited for */
 };
 
 struct krex_wire {

@@ -38,8 +38,10 @@ def _options(function: Any) -> Any:
 @command.command("overhead", context_settings=CONTEXT)
 @click.option("--rounds", type=click.IntRange(min=2), default=51, show_default=True,
               help="How often to measure; medians are shown.")  # fmt: skip
+@click.option("--vendor", type=click.Choice(["opencl", "cuda"]), default="opencl",
+              show_default=True, help="Whose launch.")  # fmt: skip
 @_options
-def overhead(rounds: int, as_json: bool, limit: float | None) -> None:
+def overhead(rounds: int, vendor: str, as_json: bool, limit: float | None) -> None:
     """What the gate adds to a submission, in nanoseconds.
 
     The hook of a launch is called with a stand-in for the driver that does nothing, and so is the
@@ -48,7 +50,7 @@ def overhead(rounds: int, as_json: bool, limit: float | None) -> None:
     """
     from krex.eval.overhead import measure
 
-    result = measure(rounds)
+    result = measure(rounds, vendor=vendor)
     lines = {
         "a call without KREX": "direct",
         "again": "control",

@@ -22,6 +22,7 @@ from krex.eval.statistics import Spread
 
 SCHEMA: Final = "krex.eval.overhead"
 SCHEMA_VERSION: Final = 1
+VENDORS = ("opencl", "cuda")
 CALLS = 200_000
 _COLUMNS = 5
 
@@ -53,12 +54,12 @@ class Overhead(msgspec.Struct, kw_only=True):
     ]
 
 
-def measure(rounds: int = 51, calls: int = CALLS) -> Overhead:
-    """Measure; takes about 10 ms a round. Raises KrexError where it can't."""
+def measure(rounds: int = 51, calls: int = CALLS, vendor: str = VENDORS[0]) -> Overhead:
+    """Measure one of VENDORS; takes about 10 ms a round. Raises KrexError where it can't."""
     shim = ctypes.CDLL(paths.library_path())
     cells = (ctypes.c_double * (_COLUMNS * rounds))()
     status = shim.krex_eval_overhead(
-        b"opencl", ctypes.c_uint64(calls), ctypes.c_uint32(rounds), cells
+        vendor.encode(), ctypes.c_uint64(calls), ctypes.c_uint32(rounds), cells
     )
     if status:
         raise _error(-status)

@@ -16,7 +16,10 @@ KINDS = {
     "SUBMIT_HOST": "has the driver call back into the program when the stream gets there",
     "SUBMIT_WAIT": "makes a stream wait for what may come from outside the device, or never",
     "SUBMIT_EVENT": "records or waits for an event: orders others, no load of its own",
-    "HEAVY": "allocates, frees, maps, loads or links: disturbs the device or can take seconds",
+    "SUBMIT_ALLOC": "allocates in the order of a stream: that there is no memory is reported",
+    "HEAVY": "allocates, frees, maps or loads: disturbs the device or can take seconds",
+    "HEAVY_STREAM": "the same: destroys a stream, and with it what is captured there",
+    "HEAVY_ALLOC": "the same: allocates device memory, and that there is none is reported",
     "CONTEXT": "brings a context to life, or hands one out: needs a ticket",
     "CONTEXT_END": "destroys a context, or can",
     "CAPTURE": "begins a stream capture: deferred while a region is acquired, and counted",
@@ -34,14 +37,11 @@ NAMES = {
         cuLaunch cuLaunchGrid cuLaunchGridAsync cuLaunchKernel cuLaunchKernelEx
         cuLaunchCooperativeKernel cuLaunchCooperativeKernelMultiDevice
         cuGraphLaunch cuGraphUpload
-        cuMemcpyAsync cuMemcpyPeerAsync cuMemcpyHtoDAsync cuMemcpyDtoHAsync cuMemcpyDtoDAsync
-        cuMemcpyHtoAAsync cuMemcpyAtoHAsync cuMemcpy2DAsync cuMemcpy3DAsync cuMemcpy3DPeerAsync
-        cuMemcpyBatchAsync cuMemcpy3DBatchAsync cuMemcpyWithAttributesAsync
-        cuMemcpy3DWithAttributesAsync cuFabricCpyBatchAsync
+        cuMemcpyDtoDAsync cuMemcpyPeerAsync cuMemcpy3DPeerAsync cuFabricCpyBatchAsync
         cuMemsetD8Async cuMemsetD16Async cuMemsetD32Async
         cuMemsetD2D8Async cuMemsetD2D16Async cuMemsetD2D32Async
         cuStreamWriteValue32 cuStreamWriteValue64 cuSignalExternalSemaphoresAsync
-        cuMemAllocAsync cuMemAllocFromPoolAsync cuMemFreeAsync cuMemMapArrayAsync
+        cuMemFreeAsync cuMemMapArrayAsync
         cuMemBatchDecompressAsync
         cuMemAdvise cuMemPrefetchAsync cuMemPrefetchBatchAsync cuMemDiscardBatchAsync
         cuMemDiscardAndPrefetchBatchAsync cuStreamAttachMemAsync
@@ -50,8 +50,11 @@ NAMES = {
         cuEGLStreamConsumerConnect cuEGLStreamConsumerConnectWithFlags cuEGLStreamConsumerDisconnect
         cuEGLStreamProducerConnect cuEGLStreamProducerDisconnect
         cuEGLStreamConsumerReleaseFrame cuEGLStreamProducerPresentFrame""",
-    # Not all of these wait always, and an Async copy from or to pageable memory waits too.
+    # Not all of these wait always; an Async copy does if its host memory is pageable.
     "SUBMIT_SYNC": """
+        cuMemcpyAsync cuMemcpyHtoDAsync cuMemcpyDtoHAsync cuMemcpyHtoAAsync cuMemcpyAtoHAsync
+        cuMemcpy2DAsync cuMemcpy3DAsync cuMemcpyBatchAsync cuMemcpy3DBatchAsync
+        cuMemcpyWithAttributesAsync cuMemcpy3DWithAttributesAsync
         cuMemcpy cuMemcpyPeer cuMemcpyHtoD cuMemcpyDtoH cuMemcpyDtoD cuMemcpyDtoA cuMemcpyAtoD
         cuMemcpyHtoA cuMemcpyAtoH cuMemcpyAtoA cuMemcpy2D cuMemcpy2DUnaligned cuMemcpy3D
         cuMemcpy3DPeer
@@ -70,7 +73,7 @@ NAMES = {
     "HEAVY": """
         cuInit cuCtxSetLimit cuCtxEnablePeerAccess cuCtxDisablePeerAccess
         cuCtxResetPersistingL2Cache
-        cuStreamCreate cuStreamCreateWithPriority cuStreamDestroy cuGreenCtxStreamCreate
+        cuStreamCreate cuStreamCreateWithPriority cuGreenCtxStreamCreate
         cuModuleLoad cuModuleLoadData cuModuleLoadDataEx cuModuleLoadFatBinary cuModuleUnload
         cuModuleGetFunction cuModuleGetGlobal cuModuleGetTexRef cuModuleGetSurfRef
         cuLibraryLoadData cuLibraryLoadFromFile cuLibraryUnload cuLibraryGetKernel
@@ -84,11 +87,10 @@ NAMES = {
         cuOccupancyMaxPotentialBlockSize cuOccupancyMaxPotentialBlockSizeWithFlags
         cuOccupancyAvailableDynamicSMemPerBlock cuOccupancyMaxPotentialClusterSize
         cuOccupancyMaxActiveClusters
-        cuLinkCreate cuLinkAddData cuLinkAddFile cuLinkComplete cuLinkDestroy
-        cuMemAlloc cuMemAllocPitch cuMemAllocManaged cuMemFree
+        cuMemFree
         cuMemAllocHost cuMemHostAlloc cuMemFreeHost cuMemHostRegister cuMemHostUnregister
         cuArrayCreate cuArray3DCreate cuArrayDestroy cuMipmappedArrayCreate cuMipmappedArrayDestroy
-        cuMemAddressReserve cuMemAddressFree cuMemCreate cuMemRelease cuMemMap cuMemUnmap
+        cuMemAddressReserve cuMemAddressFree cuMemRelease cuMemMap cuMemUnmap
         cuMemSetAccess
         cuMemImportFromShareableHandle
         cuMemPoolCreate cuMemPoolDestroy cuMemPoolTrimTo cuMemPoolSetAttribute cuMemPoolSetAccess
@@ -116,6 +118,9 @@ NAMES = {
         cuGraphicsVDPAURegisterVideoSurface cuGraphicsVDPAURegisterOutputSurface
         cuGraphicsUnregisterResource cuGLRegisterBufferObject cuGLUnregisterBufferObject
         cuCheckpointProcessCheckpoint cuCheckpointProcessRestore cuCheckpointOperationComplete""",
+    "HEAVY_STREAM": "cuStreamDestroy",
+    "HEAVY_ALLOC": "cuMemAlloc cuMemAllocPitch cuMemAllocManaged cuMemCreate",
+    "SUBMIT_ALLOC": "cuMemAllocAsync cuMemAllocFromPoolAsync",
     "CONTEXT": """
         cuCtxCreate cuDevicePrimaryCtxRetain cuGreenCtxCreate cuCtxFromGreenCtx
         cuGLCtxCreate cuVDPAUCtxCreate""",
@@ -138,6 +143,7 @@ NAMES = {
     "PASS": """
         cuGetErrorString cuGetErrorName cuDriverGetVersion cuGetExportTable
         cuProfilerInitialize cuProfilerStart cuProfilerStop
+        cuLinkCreate cuLinkAddData cuLinkAddFile cuLinkComplete cuLinkDestroy
 
         cuDeviceGet cuDeviceGetCount cuDeviceGetName cuDeviceGetUuid cuDeviceGetLuid
         cuDeviceTotalMem

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What Python sees of shim/closer.h and shim/wire.h; cffi checks it against them. */
+ * What Python sees of shim/closer.h, shim/wire.h and groups.h; cffi checks it against them. */
 #define KREX_WIRE_MAGIC ...
 #define KREX_WIRE_NAME ...
 #define KREX_BLOCKS ...
@@ -25,6 +25,8 @@ enum krex_wire_type {
     KREX_WIRE_ENTER,
     KREX_WIRE_LEAVE,
     KREX_WIRE_NOTE,
+    KREX_WIRE_TICKET,
+    KREX_WIRE_TICKET_BACK,
     ...
 };
 struct krex_wire {
@@ -47,10 +49,29 @@ int krex_gate_swap(struct krex_board *board, int which, uint64_t expected);
 uint64_t krex_gate_epoch(const struct krex_board *board, int which);
 int krex_gate_fence(void);
 int krex_in_flight(const struct krex_board *board, int which, uint64_t epoch, int block);
+int krex_long_open(const struct krex_board *board, uint64_t epoch);
 int krex_block_clean(const struct krex_board *board, int index);
 uint64_t krex_block_submissions(const struct krex_board *board, int index);
 int krex_block_tids(const struct krex_board *board, int index, int32_t *tids);
+void krex_block_give_ticket(struct krex_board *board, int index, uint64_t number);
+uint64_t krex_block_ticket(const struct krex_board *board, int index);
 void krex_block_pass(struct krex_board *board, int index, uint64_t epoch);
 void krex_block_ask_drain(struct krex_board *board, int index, uint64_t epoch);
 int krex_block_drained(const struct krex_board *board, int index, uint64_t epoch);
 int krex_mark_move(struct krex_board *board, int index, int mark, uint32_t from, uint32_t to);
+int krex_groups_write(const int *freeze, int count, int frozen);
+int krex_groups_await_frozen(const int *events, int count, uint64_t ns);
+/* Of shim/sim/wire.h, what the controller says to the process of the simulated devices. */
+#define KREX_SIM_MAGIC ...
+#define KREX_SIM_DEVICES ...
+enum krex_sim_op { KREX_SIM_GONE, KREX_SIM_MEMORY, ... };
+enum krex_sim_status { KREX_SIM_OK, ... };
+struct krex_sim_packet {
+    uint32_t magic;
+    uint32_t op;
+    uint32_t status;
+    uint32_t device;
+    uint64_t value;
+    uint64_t value2;
+    ...;
+};

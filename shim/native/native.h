@@ -4,4 +4,6 @@
  */
 #include "board.h"
 #include "closer.h"
+#include "groups.h"
+#include "sim/wire.h"
 #include "wire.h"

@@ -18,9 +18,10 @@ def krex(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture(scope="module")
-def overhead() -> dict:
-    return json.loads(krex("overhead", "--rounds", "15", "--json").stdout)
+@pytest.fixture(scope="module", params=["opencl", "cuda"])
+def overhead(request) -> dict:
+    words = ("overhead", "--vendor", request.param, "--rounds", "15", "--json")
+    return json.loads(krex(*words).stdout)
 
 
 def test_overhead_reports_every_case(overhead):

@@ -26,6 +26,18 @@ HOOKED = {
     "HEAVY_HAND",
     "TRACK_HAND",
     "RESOLVE_HAND",
+    "SUBMIT_SYNC",
+    "SUBMIT_HOST",
+    "SUBMIT_WAIT",
+    "SUBMIT_EVENT",
+    "HEAVY_STREAM",
+    "HEAVY_ALLOC",
+    "SUBMIT_ALLOC",
+    "CONTEXT",
+    "CONTEXT_END",
+    "CAPTURE",
+    "CAPTURE_END",
+    "RESOLVE",
 }
 # What runs at load in every shared object that gcc or clang links; it does nothing without Java.
 COMPILERS_OWN = {"frame_dummy"}
@@ -91,7 +103,7 @@ def hooks(root):
         for kind, name in re.findall(r"^KREX_\w+\((\w+), [^,]*?, (\w+),", path.read_text(), re.M):
             if kind in HOOKED:
                 names.add(name)
-    assert "clEnqueueNDRangeKernel" in names
+    assert {"clEnqueueNDRangeKernel", "cuLaunchKernel", "cuMemcpyBatchAsync_v2_ptsz"} <= names
     return names
 
 

@@ -152,6 +152,33 @@ static inline void expect_success(pid_t child) {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+#if defined(__x86_64__)
+
+/* The processor's trap flag raises SIGTRAP after each instruction. */
+__attribute__((noinline, unused)) static void set_trap_flag(void) {
+    __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | 0x100ULL);
+}
+
+__attribute__((noinline, unused)) static void clear_trap_flag(void) {
+    __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~0x100ULL);
+}
+
+#else
+
+static inline void set_trap_flag(void) {}
+static inline void clear_trap_flag(void) {}
+
+#endif
+
+/* Whether those do anything. */
+static inline int can_step(void) {
+#if defined(__x86_64__)
+    return !is_variant("valgrind") && !is_variant("thread");
+#else
+    return 0;
+#endif
+}
+
 /* A thread that makes one call of a kind and stays inside until told. */
 struct caller {
     pthread_t thread;

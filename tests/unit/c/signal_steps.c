@@ -39,7 +39,7 @@ static void driver(int kind, bool mine) {
     if (kind == HEAVY && !mine && scenario->kind == GATE)
         CHECK(krex_in_flight(board, GATE, 0, 0)); /* nested: the gate's closer waits for both */
     else
-        CHECK(granted[kind] != krex_load_acquire(gate_of(kind)));
+        CHECK(granted[kind == HEAVY] != krex_load_acquire(gate_of(kind)));
     if (kind == GATE)
         work = 1;
 }
@@ -166,14 +166,6 @@ static void on_step(int number, siginfo_t *info, void *context) {
     look(HEAVY);
     if (steps >= turn + LOOKS)
         ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
-}
-
-__attribute__((noinline)) static void set_trap_flag(void) {
-    __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | TRAP_FLAG);
-}
-
-__attribute__((noinline)) static void clear_trap_flag(void) {
-    __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~TRAP_FLAG);
 }
 
 /* A fresh state under newer epochs, clean; krex_thread stays what it is. */
