@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the two things that are compiled: the preload library and the cffi module.
+"""Build what is compiled: the preload library, the cffi module, the simulated devices.
 
-    python build.py [--sanitize=address|undefined|thread] [--library-only] [--out DIR] [-v]
+    python build.py [--sanitize=address|undefined|thread] [--library-only | --sim-only]
+                    [--out DIR] [-v]
 
-Both come from the same sources. `krex/lib/libkrex.so` is a plain shared object: it lands in every
-program of a command, so it must carry no Python symbols. `krex/_native` is the controller's view of
-the board, through the same headers. `krex/include/krex.h` is a copy of the public header.
+`krex/lib/libkrex.so` is a plain shared object: it lands in every program of a command, so it must
+carry no Python symbols. `krex/_native` is the controller's view of the board, through the same
+headers. `krex/include/krex.h` is a copy of the public header. `krex/lib/sim/` has the process of
+the simulated devices, and the driver library that programs load instead of a real one.
 
-Without options everything is built in place, and only what changed. With --sanitize the library
-goes to build/<sanitizer>/. setuptools comes in by BuildExt and BdistWheel (see pyproject.toml).
+Without options everything is built in place, and only what changed. With --sanitize the library and
+the simulated devices go to build/<sanitizer>/. setuptools comes in by BuildExt and BdistWheel (see
+pyproject.toml).
 $CC names the compiler, and may name a cross compiler; $CPPFLAGS, $CFLAGS and $LDFLAGS are appended.
 """
 
@@ -31,6 +34,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent
 SHIM = ROOT / "shim"
 NATIVE = SHIM / "native"
+SIM = SHIM / "sim"
 BUILD = ROOT / "build"
 
 # The oldest Python that the cffi module has to load in: one binary serves it and all later ones.
@@ -62,6 +66,20 @@ LINK = (
 LIBRARIES = ("-Wl,--no-as-needed", "-ldl", "-lpthread")
 NATIVE_LINK = ("-shared", "-Wl,-z,now", "-Wl,-z,relro")
 NATIVE_LIBRARIES = ("-lpthread",)
+# Programs load the simulated driver late, when there may be no room left for static thread storage.
+SIM_COMPILE = tuple(flag for flag in COMPILE if not flag.startswith("-ftls-model"))
+SIM_DRIVER_MAP = SIM / "libcuda.map"
+SIM_DRIVER_LINK = (
+    "-shared",
+    "-Wl,-soname,libcuda.so.1",
+    f"-Wl,--version-script={SIM_DRIVER_MAP}",
+    "-Wl,-Bsymbolic",
+    "-Wl,-z,defs",
+    # Its threads run on where a program closes it.
+    "-Wl,-z,nodelete",
+)
+SIM_DEVICE_LINK = ("-pie", "-Wl,-z,now", "-Wl,-z,relro")
+SIM_LIBRARIES = ("-Wl,--as-needed", "-lm", "-ldl", "-lpthread")
 SANITIZE = ("-O1", "-g", "-fno-omit-frame-pointer")
 
 
@@ -131,11 +149,11 @@ class Toolchain:
     def link(
         self, target: Path, objects: Sequence[Path], flags: Sequence[str], libraries: Sequence[str]
     ) -> None:
-        """Link objects to a shared object if one of them, or the export list, is newer."""
+        """Link objects if one of them, or an export list, is newer than what they made."""
         command = [*self.cc, *flags, *self.link_flags, *map(str, objects), *libraries]
         # The stamp stays in the build folder: targets lie in a package.
         key = self.folder / f"{target.name}.link"
-        if _is_stale(target, command, [*objects, SHIM / "libkrex.map"], key):
+        if _is_stale(target, command, [*objects, SHIM / "libkrex.map", SIM_DRIVER_MAP], key):
             self.run(command, target)
             _stamp(key, command)
 
@@ -188,7 +206,8 @@ def _read_depends(path: Path) -> list[Path]:
 def library_sources(arch: str) -> list[Path]:
     """List the C files of the preload library, and the assembly of one architecture if any."""
     assembly = [p for p in (SHIM / f"resolve-{arch}.S",) if p.exists()]
-    return [*sorted(p for p in SHIM.rglob("*.c") if NATIVE not in p.parents), *assembly]
+    sources = sorted(p for p in SHIM.rglob("*.c") if not {NATIVE, SIM} & set(p.parents))
+    return [*sources, *assembly]
 
 
 def build_library(tools: Toolchain, target: Path) -> None:
@@ -247,6 +266,37 @@ def build_native(tools: Toolchain, target: Path) -> None:
     tools.link(target, tools.compile_all(jobs), NATIVE_LINK, NATIVE_LIBRARIES)
 
 
+def build_sim_device(tools: Toolchain, target: Path) -> None:
+    """Build the process of the simulated devices."""
+    compat = () if tools.sanitize else COMPAT
+    flags = [*SIM_COMPILE, *compat, *WARN, f"-I{SHIM}"]
+    jobs = [(source, flags) for source in sorted((SIM / "device").glob("*.c"))]
+    tools.link(target, tools.compile_all(jobs), SIM_DEVICE_LINK, SIM_LIBRARIES)
+
+
+def build_sim_driver(tools: Toolchain, target: Path) -> None:
+    """Build the simulated driver library."""
+    compat = () if tools.sanitize else COMPAT
+    flags = [*SIM_COMPILE, *compat, *WARN, f"-I{SHIM}"]
+    sources = [path for part in ("driver", "cuda") for path in sorted((SIM / part).glob("*.c"))]
+    jobs = [(source, flags) for source in sources]
+    # A sanitizer's runtime is the program's to bring: this library is loaded into one.
+    link = [flag for flag in SIM_DRIVER_LINK if not (tools.sanitize and flag == "-Wl,-z,defs")]
+    tools.link(target, tools.compile_all(jobs), link, SIM_LIBRARIES)
+
+
+def sim_products(folder: Path) -> list[Path]:
+    """List what build_sim makes."""
+    return [folder / "krex-sim-device", folder / "libcuda.so.1"]
+
+
+def build_sim(tools: Toolchain, folder: Path) -> None:
+    """Build the simulated devices."""
+    device, driver = sim_products(folder)
+    build_sim_device(tools, device)
+    build_sim_driver(tools, driver)
+
+
 def copy_header(target: Path) -> None:
     """Copy krex.h beside the package, where a C compiler can be pointed to."""
     source = SHIM / "krex.h"
@@ -258,31 +308,48 @@ def copy_header(target: Path) -> None:
 
 def products(package: Path) -> list[Path]:
     """List what build_package makes."""
-    return [package / "lib" / "libkrex.so", package / "include" / "krex.h", package / native_name()]
+    library, header = package / "lib" / "libkrex.so", package / "include" / "krex.h"
+    return [library, header, package / native_name(), *sim_products(package / "lib" / "sim")]
 
 
 def build_package(package: Path, verbose: bool = False) -> None:
     """Build everything into a package folder: the one in the tree, or a wheel's."""
-    library, header, native = products(package)
+    library, header, native, *_ = products(package)
     tools = Toolchain(verbose=verbose)
     copy_header(header)
     build_library(tools, library)
     build_native(tools, native)
+    build_sim(tools, package / "lib" / "sim")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Build what KREX has in C.")
+    parser.add_argument("--sanitize", choices=SANITIZERS, help="no module; into build/NAME/")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--library-only", action="store_true", help="only the preload library")
+    only.add_argument("--sim-only", action="store_true", help="only the simulated devices")
+    parser.add_argument("--out", type=Path, help="folder for the result; leaves the module out")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print the commands")
+    return parser
+
+
+def _build_parts(args: argparse.Namespace) -> None:
+    """Build everything but the cffi module, or one part, in place or elsewhere."""
+    default = BUILD / args.sanitize if args.sanitize else ROOT / "krex" / "lib"
+    folder = (args.out or default).absolute()
+    tools = Toolchain(args.sanitize, args.verbose)
+    if not args.sim_only:
+        build_library(tools, folder / "libkrex.so")
+    if not args.library_only:
+        build_sim(tools, folder / "sim")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Build in place, or one library elsewhere."""
-    parser = argparse.ArgumentParser(description="Build the preload library and the cffi module.")
-    parser.add_argument("--sanitize", choices=SANITIZERS, help="library only, into build/NAME/")
-    parser.add_argument("--library-only", action="store_true", help="leave the cffi module out")
-    parser.add_argument("--out", type=Path, help="folder for the library (implies --library-only)")
-    parser.add_argument("-v", "--verbose", action="store_true", help="print the commands")
-    args = parser.parse_args(argv)
+    """Build in place, or parts of it elsewhere."""
+    args = _parser().parse_args(argv)
     try:
-        if args.sanitize or args.out or args.library_only:
-            default = BUILD / args.sanitize if args.sanitize else ROOT / "krex" / "lib"
-            tools = Toolchain(args.sanitize, args.verbose)
-            build_library(tools, (args.out or default) / "libkrex.so")
+        if args.sanitize or args.out or args.library_only or args.sim_only:
+            _build_parts(args)
         else:
             build_package(ROOT / "krex", args.verbose)
     except BuildError as err:

@@ -16,6 +16,7 @@ COMMANDS = {
     "thaw": ("krex.cli.thaw", "Let commands run on that were left frozen."),
     "doctor": ("krex.cli.doctor", "Try out everything that KREX needs on this machine."),
     "eval": ("krex.cli.eval", "Measure what KREX costs, on this machine."),
+    "sim": ("krex.cli.sim", "Look at simulated devices: their model, what was on them."),
     "lib-path": ("krex.cli.lib_path", "Print the path of the preload library."),
 }
 

@@ -9,6 +9,7 @@ import msgspec
 from krex import command_record, record, status
 from krex.doctor import report as doctor
 from krex.eval import handshake, mix, overhead, startup
+from krex.sim import check
 
 FOLDER = Path(__file__).parent
 DOCS = FOLDER.parents[1] / "docs"
@@ -32,6 +33,7 @@ SCHEMAS = {
     "eval-startup": Schema(startup.Startup, startup.SCHEMA_VERSION, {}),
     "eval-handshake": Schema(handshake.Handshakes, handshake.SCHEMA_VERSION, {}),
     "eval-mix": Schema(mix.Mix, mix.SCHEMA_VERSION, {}),
+    "sim-check": Schema(check.Check, check.SCHEMA_VERSION, {}),
 }
 
 

@@ -9,14 +9,17 @@
  *
  *   submitting (the client, under a lock of its own)      the device process, one thread
  *   ------------------------------------------------      ------------------------------
- *   until submitted - completed < KREX_SIM_RING: wait     for each channel: while taken != submitted:
- *   command[submitted % RING] = c, c.arrival_ns = now         c = command[taken % RING]; ++taken
- *   ++submitted                              (release)    advance the model to now
- *   full fence                                            result[given % RESULTS] = r; ++given (release)
- *   if asleep: write the doorbell                         futex-wake(given)
- *                                                         asleep = 1; full fence; look once more
+ *   until under way < KREX_SIM_RING: wait                 for each channel: while taken != submitted:
+ *   until submitted - taken < KREX_SIM_RING: wait             c = command[taken % RING]; ++taken
+ *   command[submitted % RING] = c, c.arrival_ns = now     advance the model to now
+ *   ++submitted                              (release)    result[given % RESULTS] = r; ++given (release)
+ *   full fence                                            futex-wake(given)
+ *   if asleep: write the doorbell                         asleep = 1; full fence; look once more
  *                                                         sleep until the doorbell, a packet, or the
  *                                                             next end of a command; asleep = 0
+ *
+ * Under way is what has not been seen to complete: the launch queue. A HOST_DONE is never under way, so
+ * the first line is not for it, and a full queue of what waits for it can't hold it up.
  *
  * The device takes the stamped time for the arrival, unless its model is past that already: so it does
  * not matter to what is measured when either process gets a CPU. All times are CLOCK_MONOTONIC in ns.
@@ -95,7 +98,7 @@ enum krex_sim_flag {
 
 /* Stream 0 is a context's legacy stream. A stream needs no making: it is a number of the client's. */
 struct krex_sim_command {
-    uint64_t seq; /* 1, 2, ...: each client's own */
+    uint64_t seq; /* each client's own, and rising */
     uint64_t arrival_ns;
     uint32_t kind;
     uint32_t flags;

@@ -61,7 +61,13 @@ def test_the_wheel_serves_every_python_of_one_platform(wheel):
 def test_the_wheel_carries_what_was_built_and_what_is_data(wheel, root):
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"krex/lib/libkrex.so", "krex/include/krex.h", "krex/_native.abi3.so"} <= names
-    for pattern in ("krex/schemas/*.json", "krex/marker/bridge/**/*.py", "krex/**/*.py"):
+    assert {"krex/lib/sim/krex-sim-device", "krex/lib/sim/libcuda.so.1"} <= names
+    for pattern in (
+        "krex/schemas/*.json",
+        "krex/sim/*.toml",
+        "krex/marker/bridge/**/*.py",
+        "krex/**/*.py",
+    ):
         expected = {str(path.relative_to(root)) for path in root.glob(pattern)}
         assert expected, f"nothing matches {pattern}"
         assert expected <= names
@@ -94,3 +100,11 @@ def test_an_installed_wheel_runs_a_command(installed, environment, tmp_path):
         timeout=60,
     )
     assert (done.stdout, done.returncode) == ("out\n", 7), done.stderr
+
+
+def test_an_installed_wheel_has_simulated_devices(installed, environment, tmp_path):
+    package = Path(run(installed / "bin" / "krex", "lib-path", env=environment).rstrip("\n")).parent
+    device = package / "sim" / "krex-sim-device"
+    run(device, "--socket", tmp_path / "sim.sock", "--linger", "0", cwd=tmp_path, env=environment)
+    model = run(installed / "bin" / "krex", "sim", "model", cwd=tmp_path, env=environment)
+    assert "[device]" in model
