@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a report says of a whole command, where there is something to say; docs/records.md.
 
-Only a command that may have been ended by a time limit of its own, because it stood still beside
-somebody's region, gets such an object: a report is a list of regions otherwise. A reader tells them
-apart by `schema`.
+Only a command that may have failed because of others gets such an object: by a time limit of its
+own while it stood still beside somebody's region, or for want of memory. A report is a list of
+regions otherwise. A reader tells them apart by `schema`.
 """
 
 from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from krex.record import Count, Seconds
+from krex.record import OOM_MEANING, Count, MemoryRefusal, Seconds
 
 SCHEMA: Final = "krex.command"
 SCHEMA_VERSION: Final = 1
 
 
 class CommandRecord(Struct, omit_defaults=True, kw_only=True, frozen=True):
-    """One `krex run` command, at its end: for how long it stood still beside others' regions."""
+    """One `krex run` command, at its end: what others may have to do with its failure."""
 
     schema: Annotated[Literal["krex.command"], Meta(description="What kind of object this is.")]
     schema_version: Annotated[
@@ -47,6 +47,9 @@ class CommandRecord(Struct, omit_defaults=True, kw_only=True, frozen=True):
             "was never frozen."
         ),
     ] = UNSET
+    oom_while_shared: Annotated[list[MemoryRefusal] | UnsetType, Meta(description=OOM_MEANING)] = (
+        UNSET
+    )
     limit_suspected: Annotated[
         bool,
         Meta(

@@ -31,6 +31,16 @@ def library_path() -> str:
     return path
 
 
+def simulator_dir() -> str:
+    """The directory of the simulated devices' driver and process; raises NotBuiltError."""
+    directory = os.path.join(_PACKAGE, "lib", "sim")
+    for name in ("libcuda.so.1", "krex-sim-device"):
+        path = os.path.join(directory, name)
+        if not os.path.isfile(path):
+            raise NotBuiltError(path)
+    return directory
+
+
 def include_dir() -> str:
     """The directory that holds krex.h; raises NotBuiltError if there is none.
 
@@ -107,6 +117,11 @@ def _refuse_what_is_no_socket(path: str) -> None:
             f"{path} is there already, and is not a socket",
             "set KREX_SOCKET to a path at which there is nothing yet",
         )
+
+
+def simulator_socket(socket: str) -> str:
+    """Where the simulated devices of the controller behind `socket` are to be found."""
+    return os.path.join(os.path.dirname(socket), "sim.sock")
 
 
 def lock_path(socket: str) -> str:

@@ -6,7 +6,7 @@ reasons are only added, so a reader ignores keys that it does not know, and take
 does not know for what it is: a region that was not exclusive.
 """
 
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -37,7 +37,10 @@ class Handshake(Struct, omit_defaults=True, kw_only=True, frozen=True):
     ] = UNSET
     freeze_s: Annotated[
         Seconds | UnsetType,
-        Meta(description="Seconds until the sibling commands stood still."),
+        Meta(
+            description="Seconds until the sibling commands stood still. Absent: they were not to, "
+            "by `--protect`."
+        ),
     ] = UNSET
     pin_s: Annotated[
         Seconds | UnsetType,
@@ -100,6 +103,14 @@ class Siblings(Struct, kw_only=True, frozen=True):
             "but could not be frozen."
         ),
     ]
+    commands_left_running: Annotated[
+        Count | UnsetType,
+        Meta(
+            description="Commands that ran on meanwhile because the region's own was started with "
+            "`--protect` gate or pin, those that started later included. They were kept off the "
+            "device and drained. Absent: the controller is of an earlier version."
+        ),
+    ] = UNSET
 
 
 class Cores(Struct, omit_defaults=True, kw_only=True, frozen=True):
@@ -151,6 +162,33 @@ class Cores(Struct, omit_defaults=True, kw_only=True, frozen=True):
     ] = UNSET
 
 
+class MemoryHolder(Struct, kw_only=True, frozen=True):
+    """A command that may have had memory of the device."""
+
+    command: Annotated[str, Meta(description="Its name.")]
+    processes: Annotated[Count, Meta(description="How many of its processes were on the device.")]
+    reserved_bytes: Annotated[
+        Count, Meta(description="What was reserved for it by `--mem`; it may have had more.")
+    ]
+
+
+class MemoryRefusal(Struct, kw_only=True, frozen=True):
+    """An allocation that the driver refused for want of memory."""
+
+    pid: Annotated[int, Meta(description="The process that asked for it.")]
+    wanted_bytes: Annotated[Count, Meta(description="For how much it asked; 0: that is unknown.")]
+    others: Annotated[
+        list[MemoryHolder], Meta(description="Who else was on the device; never empty.")
+    ]
+
+
+OOM_MEANING = (
+    "Allocations of the command that were refused until then while other commands were on the "
+    "device: alone they might not have been, so a failure may not be the program's. At most 16. "
+    "Absent: there were none."
+)
+
+
 class RegionRecord(Struct, omit_defaults=True, kw_only=True):
     """One outermost mark: did it have the device to itself, and if not, why."""
 
@@ -180,9 +218,16 @@ class RegionRecord(Struct, omit_defaults=True, kw_only=True):
         str,
         Meta(
             description="The device's key: `pci:<address>`; `cpu:0` for every CPU platform of the "
-            "machine."
+            "machine; `sim:<number>`."
         ),
     ]
+    simulated: Annotated[
+        bool,
+        Meta(
+            description="True: the device is a simulated one, and what was measured on it says "
+            "nothing about a real one. Absent: it is real."
+        ),
+    ] = False
     marker: Annotated[
         str,
         Meta(
@@ -217,6 +262,39 @@ class RegionRecord(Struct, omit_defaults=True, kw_only=True):
             "docs/records.md lists them; further ones may come."
         ),
     ]
+    protect: Annotated[
+        str | UnsetType,
+        Meta(
+            description="What the region did to its siblings beyond keeping them off the device, "
+            "as `--protect` says. `gate`: nothing. `pin`: they were kept off the reserved CPUs. "
+            "`freeze`: they stood still. Further values may come. Absent: the controller is of an "
+            "earlier version."
+        ),
+    ] = UNSET
+    granted_ns: Annotated[
+        Count | UnsetType,
+        Meta(
+            description="When the region was granted the device: nanoseconds of CLOCK_MONOTONIC. "
+            "From then until `released_ns` no other process than `holder_pids` may submit. Absent: "
+            "it was granted none."
+        ),
+    ] = UNSET
+    released_ns: Annotated[
+        Count | UnsetType,
+        Meta(
+            description="Until when that was so: the time just before the device was reopened, or "
+            "that of the region's end where nobody can vouch for what came after it. Absent like "
+            "`granted_ns`, or if nobody saw its end."
+        ),
+    ] = UNSET
+    holder_pids: Annotated[
+        list[int] | UnsetType,
+        Meta(
+            description="The processes that could submit meanwhile, as the controller numbers "
+            "them: the holder and its descendants that had work on the device to do, ended ones "
+            "included. Absent like `granted_ns`."
+        ),
+    ] = UNSET
     wait_s: Annotated[
         Seconds,
         Meta(
@@ -270,125 +348,14 @@ class RegionRecord(Struct, omit_defaults=True, kw_only=True):
         ),
     ] = UNSET
 
+    oom_while_shared: Annotated[list[MemoryRefusal] | UnsetType, Meta(description=OOM_MEANING)] = (
+        UNSET
+    )
+
 
 # What a type can't say: a record is exclusive, or it says why not.
 CONSISTENCY: Final[dict[str, Any]] = {
     "if": {"properties": {"exclusive": {"const": True}}},
     "then": {"properties": {"reasons": {"maxItems": 0}}, "required": ["hold_id", "hold_s"]},
     "else": {"properties": {"reasons": {"minItems": 1}}},
-}
-
-
-class Reason(NamedTuple):
-    """What a reason in a record means, and what its reader can do."""
-
-    meaning: str
-    remedy: str
-
-
-_AGAIN = "Run it again; if it comes back, stop the controller and look at `krex serve`."
-
-# All there are. docs/records.md shows this table; a test keeps the three (code, table, page) alike.
-REASONS: Final = {
-    "exclusive_none": Reason(
-        "The command was run with `--exclusive none`.", "Leave that option out."
-    ),
-    "max_wait_exceeded": Reason(
-        "The device did not become free within `--max-wait`.",
-        "Raise `--max-wait`; `krex status` shows who holds the device and who queues.",
-    ),
-    "left_while_waiting": Reason(
-        "The region ended before it was granted: interrupted, or its thread ended.",
-        "Nothing, if you interrupted it.",
-    ),
-    "process_died": Reason(
-        "The process ended inside the region.",
-        "Leave the region before the process ends; see why it died.",
-    ),
-    "max_hold_exceeded": Reason(
-        "The region held the device for `--max-hold` seconds; it then went on without.",
-        "Mark less, or raise `--max-hold`.",
-    ),
-    "krex_run_died": Reason(
-        "The command's `krex run` ended before it: nobody was left to say when it did.",
-        "Do not kill `krex run`; it passes signals on to the command.",
-    ),
-    "heavy_call_running": Reason(
-        "A sibling was inside an allocation, or the making of a context or queue, for over 2 s.",
-        "Run it again; siblings that allocate less often are better company.",
-    ),
-    "submission_in_flight": Reason(
-        "A sibling's driver call that submits work did not return within 0.5 s, or its thread "
-        "jumped out of it.",
-        "Look for a sibling whose queue is full, or a machine without a free core.",
-    ),
-    "sibling_not_drained": Reason(
-        "Work of a sibling did not complete within 5 s: a long kernel, or one that waits for "
-        "something that its own program has yet to do, such as an event callback that waits at the "
-        "gate.",
-        "Run it beside other siblings, or when that one has ended.",
-    ),
-    "freeze_incomplete": Reason(
-        "A sibling command did not stand still within 0.1 s of being frozen.",
-        "Look for a sibling process that hangs in the kernel (state D).",
-    ),
-    "sibling_ran": Reason(
-        "On a CPU device, where the cores are the device: a sibling that was not frozen, since it "
-        "can't be or the holder depends on it (a pipe, a file lock), used more than 1 % of a core "
-        "meanwhile.",
-        "Start it by `krex run`, on a machine with a writable cgroup v2; take locks, and write to "
-        "pipes, outside the region.",
-    ),
-    "sibling_not_frozen": Reason(
-        "On a CPU device: a sibling that could not be frozen ended meanwhile, or the kernel does "
-        "not count, so nobody knows how much it computed.",
-        "Start that command by `krex run`, on a machine with a writable cgroup v2.",
-    ),
-    "sibling_thawed": Reason(
-        "A sibling command was let run on while the region lasted: by `krex thaw`, or by its `krex "
-        "run` because the controller had stood still.",
-        "Do not thaw by hand what `krex status` shows as frozen by a hold.",
-    ),
-    "unregistered_process": Reason(
-        "A process uses the device without being registered: the board is full, or its controller "
-        "died and another one serves the device now.",
-        "Run fewer processes on the device; wait for the end of those that were running when the "
-        "controller died, or start them again.",
-    ),
-    "unlisted_submission": Reason(
-        "A process on the device asked for a function that can submit work and that KREX does not "
-        "intercept.",
-        "Leave out the extension that needs it, or run that program alone.",
-    ),
-    "context_on_other_device": Reason(
-        "The region's process has a context on a second device as well.",
-        "Use one device a command.",
-    ),
-    "affinity_widened": Reason(
-        "A thread of the region's own command, or of a sibling that was not frozen, may run on the "
-        "CPUs reserved for the region: it widened the affinity that it was started with.",
-        "Leave the affinity as it is, or set it within `cpus.slice`; look for `taskset`, `numactl` "
-        "and thread binding (`OMP_PLACES`) inside the command.",
-    ),
-    "gate_found_closed": Reason("The gate was closed although nobody held the device.", _AGAIN),
-    "no_membarrier": Reason(
-        "The kernel refused the controller a membarrier, and a process on the device relies on it.",
-        "`krex doctor` says why; run controller and commands under the same seccomp profile.",
-    ),
-    "lease_lost": Reason(
-        "The controller stood still for more than a second, and waiting processes reopened the "
-        "gate.",
-        "Look for a machine without a free core, or one that was suspended.",
-    ),
-    "began_without_grant": Reason(
-        "The controller stood still for more than a second, and the region began without it.",
-        "Look for a machine without a free core, or one that was suspended.",
-    ),
-    "controller_lost": Reason(
-        "The controller ended while the region was open; `krex run` wrote the record.",
-        "Run it again; if you did not end the controller, `krex serve` shows why it ends.",
-    ),
-    "controller_error": Reason(
-        "A fault in KREX itself; what failed follows after a colon.", "Report it, please."
-    ),
 }

@@ -135,6 +135,15 @@ class Command(Struct, kw_only=True):
     ]
 
 
+class Simulator(Struct, kw_only=True):
+    """The process of the simulated devices (`krex run --sim`)."""
+
+    pid: Annotated[int, Meta(description="Its process; 0: it ended, and starts at the next use.")]
+    socket: Annotated[str, Meta(description="The path of the socket on which it serves.")]
+    devices: Annotated[Count, Meta(description="How many devices: `sim:0` and so on.")]
+    log: Annotated[str, Meta(description="The path of its log of intervals.")]
+
+
 class Status(Struct, kw_only=True):
     """What the controller knows at one moment."""
 
@@ -143,6 +152,9 @@ class Status(Struct, kw_only=True):
         Literal[1], Meta(description="Raised when a key goes, or changes its meaning.")
     ]
     controller: Annotated[Controller | None, Meta(description="Null: no controller runs.")]
+    simulator: Annotated[
+        Simulator | None, Meta(description="Null: no command has asked for simulated devices.")
+    ]
     devices: Annotated[list[Device], Meta(description="Empty without a controller.")]
     commands: Annotated[
         list[Command], Meta(description="The commands that run. Empty without a controller.")
@@ -152,5 +164,10 @@ class Status(Struct, kw_only=True):
 def nothing() -> Status:
     """The answer where no controller runs."""
     return Status(
-        schema=SCHEMA, schema_version=SCHEMA_VERSION, controller=None, devices=[], commands=[]
+        schema=SCHEMA,
+        schema_version=SCHEMA_VERSION,
+        controller=None,
+        simulator=None,
+        devices=[],
+        commands=[],
     )

@@ -8,17 +8,24 @@ from typing import Any
 import click
 
 from krex.cli.group import CONTEXT
-from krex.launch.options import OPTIONS, Option, RunOptions, seconds
+from krex.launch.options import OPTIONS, READERS, Option, RunOptions
 
 
 def check_seconds(_: click.Context, __: click.Parameter, value: Any) -> float | None:
     """A click callback: a finite number of seconds, not negative; else a usage error."""
-    if value is None:
-        return None
+    return None if value is None else _read("seconds", str(value))
+
+
+def _read(kind: str, text: str) -> Any:
+    read, what = READERS[kind]
     try:
-        return seconds(str(value))
+        return read(text)
     except ValueError:
-        raise click.BadParameter(f"{value!r} is not a number of seconds, 0 or more") from None
+        raise click.BadParameter(f"{text!r} is not {what}") from None
+
+
+def _reader(kind: str) -> Any:
+    return lambda _, __, value: None if value is None else _read(kind, str(value))
 
 
 def _click_option(option: Option) -> click.Option:
@@ -29,10 +36,11 @@ def _click_option(option: Option) -> click.Option:
         return click.Option([*option.flags, option.name], count=True, **common)
     common |= {"metavar": option.metavar, "default": option.default}
     common["show_default"] = option.default is not None
+    common["multiple"] = option.kind == "list"
     if option.kind == "choice":
         common["type"] = click.Choice(option.choices)
-    if option.kind == "seconds":
-        common["callback"] = check_seconds
+    if option.kind in READERS:
+        common["callback"] = _reader(option.kind)
     return click.Option([*option.flags, option.name], **common)
 
 

@@ -16,7 +16,7 @@ from krex import paths
 from krex.cli.group import CONTEXT
 from krex.errors import EXIT_FAILED, ControllerError
 from krex.launch.channel import Channel
-from krex.status import Applicant, Command, Controller, Device, Status, nothing
+from krex.status import Applicant, Command, Controller, Device, Simulator, Status, nothing
 
 
 @click.command("status", context_settings=CONTEXT)
@@ -77,6 +77,8 @@ def _understood(status: dict[str, Any]) -> Status:
 def render(status: Status) -> list[str]:
     """The lines for people."""
     lines = [_controller(status.controller)] if status.controller else []
+    if status.simulator:
+        lines.append(_simulator(status.simulator))
     for device in status.devices:
         lines += ["", *_device(device)]
     return [*lines, "", *(_commands(status.commands) if status.commands else ["no commands"])]
@@ -85,6 +87,11 @@ def render(status: Status) -> list[str]:
 def _controller(controller: Controller) -> str:
     up = _duration(time.time() - controller.started_unix_s)
     return f"controller {controller.version} pid {controller.pid}, {up} up, {controller.socket}"
+
+
+def _simulator(simulator: Simulator) -> str:
+    state = f"pid {simulator.pid}" if simulator.pid else "ended"
+    return f"simulated devices: {simulator.devices}, {state}, log {simulator.log}"
 
 
 def _device(device: Device) -> list[str]:

@@ -2,6 +2,7 @@
 """Who may run on a device: so many commands at once as it has slots, or one alone."""
 
 import asyncio
+import itertools
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ DEFAULT_SLOTS = 16
 
 
 class Applicant:
-    """A command that waits to be let in."""
+    """A command that waits to be let in, and to have `memory` bytes of the device reserved."""
 
     def __init__(
         self,
@@ -24,16 +25,18 @@ class Applicant:
         alone: bool,
         let_in: Callable[[bool], None],
         tell: Callable[[Standing], None],
+        memory: int = 0,
     ) -> None:
         self.command, self.alone, self.let_in, self.tell = command, alone, let_in, tell
+        self.memory = memory
         self.requested = time.monotonic()
 
 
 class _Inside:
     """A command that has a slot."""
 
-    def __init__(self, *, asked: bool, alone: bool = False) -> None:
-        self.asked, self.alone = asked, alone
+    def __init__(self, *, asked: bool, alone: bool = False, memory: int = 0) -> None:
+        self.asked, self.alone, self.memory = asked, alone, memory
         self.started: float | None = None
 
 
@@ -50,6 +53,7 @@ class Admission:
         self, device: str, slots: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.slots = slots
+        self.memory: int | None = None  # bytes that the device has; None: nobody knows
         self.waiting: list[Applicant] = []
         self._device, self._clock = device, clock
         self._inside: dict[Command, _Inside] = {}
@@ -60,12 +64,32 @@ class Admission:
         """How many slots are taken; more than there are if preloaded trees took them."""
         return len(self._inside)
 
+    @property
+    def load(self) -> int:
+        """How many commands are inside, or wait to be let in."""
+        return len(self._inside) + len(self.waiting)
+
+    @property
+    def commands(self) -> "list[Command]":
+        """Those commands."""
+        return [*self._inside, *(applicant.command for applicant in self.waiting)]
+
+    def reserved(self, command: "Command") -> int:
+        """How many bytes are reserved for a command that is inside."""
+        return self._inside[command].memory if command in self._inside else 0
+
+    def has_room(self, memory: int) -> bool:
+        """Whether so many bytes are not reserved yet; True if nobody knows how many there are."""
+        taken = sum(inside.memory for inside in self._inside.values())
+        return self.memory is None or taken + memory <= self.memory
+
     async def enter(
         self,
         command: "Command",
         alone: bool,
         tell: Callable[[Standing], None],
         limit_s: float | None,
+        memory: int = 0,
     ) -> bool:
         """Wait for this command's turn; True if it is alone, as it asked.
 
@@ -79,7 +103,7 @@ class Admission:
             if not turn.done():  # else it is cancelled, and about to leave
                 turn.set_result(is_alone)
 
-        applicant = self.apply(command, alone, let_in, tell)
+        applicant = self.apply(command, alone, let_in, tell, memory)
         if alone and limit_s is not None:
             loop.call_later(limit_s, self.give_up, applicant)
         try:
@@ -94,9 +118,10 @@ class Admission:
         alone: bool,
         let_in: Callable[[bool], None],
         tell: Callable[[Standing], None],
+        memory: int = 0,
     ) -> Applicant:
         """Queue a command. `let_in` is called once, maybe at once, with whether it is alone."""
-        applicant = Applicant(command, alone, let_in, tell)
+        applicant = Applicant(command, alone, let_in, tell, memory)
         self.waiting.append(applicant)
         self._settle()
         return applicant
@@ -138,14 +163,16 @@ class Admission:
     def _settle(self) -> None:
         while self.waiting and self._may_enter(self.waiting[0]):
             applicant = self.waiting.pop(0)
-            self._inside[applicant.command] = _Inside(asked=True, alone=applicant.alone)
+            self._inside[applicant.command] = _Inside(
+                asked=True, alone=applicant.alone, memory=applicant.memory
+            )
             applicant.let_in(applicant.alone)
         if self.waiting:
             for applicant, standing in self.standings():
                 applicant.tell(standing)
 
     def _may_enter(self, applicant: Applicant) -> bool:
-        if self.used >= self.slots:
+        if self.used >= self.slots or not self.has_room(applicant.memory):
             return False
         asked = [inside for inside in self._inside.values() if inside.asked]
         return not asked if applicant.alone else not any(inside.alone for inside in asked)
@@ -157,6 +184,8 @@ class Admission:
             return "the device is not free of other commands yet"
         if alone_before:
             return "a command before it is to have the device for itself (--exclusive command)"
+        if self.used < self.slots and not self.has_room(applicant.memory):
+            return f"too much of the memory of {self._device} is reserved (--mem)"
         if self.slots == 1:
             return f"the only slot of {self._device} is taken"
         return f"all {self.slots} slots of {self._device} are taken"
@@ -167,8 +196,11 @@ class Admission:
             Occupant(self._left_s(i, now) if i.asked else UNKNOWN, i.asked, i.alone)
             for i in self._inside.values()
         ]
-        wishes = [applicant.alone for applicant in self.waiting]
-        return play(inside, self.slots, wishes, self._durations.left(0.0))
+        # Behind who waits for memory too, nothing is known: that may be all that it waits for.
+        known = list(itertools.takewhile(lambda applicant: not applicant.memory, self.waiting))
+        wishes = [applicant.alone for applicant in known]
+        found = play(inside, self.slots, wishes, self._durations.left(0.0))
+        return [*found, *([None] * (len(self.waiting) - len(known)))]
 
     def _left_s(self, inside: _Inside, now: float) -> float:
         return self._durations.left(now - inside.started if inside.started is not None else 0.0)

@@ -10,7 +10,7 @@ from krex.protect import pipes
 from krex.protect.freezer import Group
 from krex.protect.pin import Pinning
 from krex.protect.processes import below, members
-from krex.record import RegionRecord
+from krex.record import MemoryRefusal, RegionRecord
 
 if TYPE_CHECKING:
     from krex.controller.device import Device
@@ -27,6 +27,10 @@ class Command:
     def __init__(self, id: str, tenant: str, argv: list[str], device: "Device") -> None:  # noqa: A002
         self.id, self.tenant, self.argv, self.device = id, tenant, argv, device
         self.exclusive = "region"
+        self.protect = "freeze"  # what its regions do to its siblings
+        self.memory = 0  # bytes of the device that are reserved for it
+        self.simulated = False  # it was given a simulated device, which its programs are to find
+        self.device_lost = False  # what it has on its device is of no more use
         self.max_hold_s: float | None = 30.0
         self.max_wait_s: float | None = None
         self.uid = -1  # the user who may claim to belong to it
@@ -39,6 +43,8 @@ class Command:
         self.opened: Callable[[RegionRecord], object] = _drop
         self.report: Callable[[RegionRecord], None] = _drop
         self.notice: Callable[[str], object] = _drop  # a process of it runs unprotected, and why
+        self.refusals: list[MemoryRefusal] = []  # memory that it did not get beside others
+        self.out_of_memory: Callable[[str], object] = _drop  # of the first of them
         # Its report's file, for records that come when its `krex run` was killed.
         self.last_resort: Report | None = None
         self._submissions_of_ended = 0
@@ -48,7 +54,7 @@ class Command:
 
     def mute(self, *, was_killed: bool) -> None:
         """Its `krex run` is gone; if it ended as it should, so did the report."""
-        self.report = self.opened = self.notice = _drop
+        self.report = self.opened = self.notice = self.out_of_memory = _drop
         if was_killed and self.last_resort:
             self.report = self.last_resort.write
         self.run_ended = True

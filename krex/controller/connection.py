@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from krex.command_record import CommandRecord
+from krex.controller import memory
 from krex.controller.command import Command
 from krex.controller.device import Device
 from krex.controller.farewell import command_record
@@ -19,7 +20,9 @@ from krex.controller.hold import Abort, until
 from krex.controller.mark import CommandMark, Process, ThreadMark
 from krex.controller.outbox import Outbox
 from krex.controller.peer import Peer, has_ended, receive
-from krex.controller.request import DEFAULT_DEVICE, Refusal, is_device_key, parse
+from krex.controller.placement import place
+from krex.controller.reports import Report
+from krex.controller.request import DEFAULT_DEVICE, Refusal, Request, is_device_key, parse
 from krex.controller.standing import Standing, Teller
 from krex.controller.status import conceal, describe
 from krex.launch.channel import PROTOCOL
@@ -87,6 +90,8 @@ class Connection:
         left = [m["record"] for m in self._outbox.close() if m["op"] == "region"]
         self.sock.close()
         self.server.connections.discard(self)
+        if self._admitting:
+            self._admitting.cancel()
         if self.command:
             self._forsake(self.command, left + self._untold)
         # A process is gone when its pidfd says so: a forked child may hold its socket open, and it
@@ -136,28 +141,29 @@ class Connection:
                 raise Refusal(why, fail_open=True)
             request = parse(message)
         except Refusal as refusal:
-            failure = {"message": str(refusal), "fail_open": refusal.fail_open}
-            self.send({"op": "error", **failure})
+            self._deny(refusal)
             return
-        command = Command(
-            f"c-{os.getpid()}-{next(_ids)}",
-            self.server.tenant(self.uid, request.tenant),
-            request.argv,
-            self.server.device(request.device or DEFAULT_DEVICE),
-        )
+        report = self.server.report(self.peer, fds.pop()) if fds else None
+        self._admitting = self.server.loop.create_task(self._admit_or_say_why(request, report))
+
+    def _deny(self, refusal: Refusal) -> None:
+        self.send({"op": "error", "message": str(refusal), "fail_open": refusal.fail_open})
+
+    def _command_of(self, request: Request, device: Device, report: Report | None) -> Command:
+        """What a `krex run` asked for, on the device that was found for it."""
+        tenant = self.server.tenant(self.uid, request.tenant)
+        command = Command(f"c-{os.getpid()}-{next(_ids)}", tenant, request.argv, device)
         command.uid = self.uid
         command.look_at_stdio(self.pid)  # its first process will have the same
-        command.exclusive = request.exclusive
+        command.exclusive, command.protect = request.exclusive, request.protect
+        command.memory, command.simulated = request.memory or 0, request.simulated is not None
         command.max_hold_s, command.max_wait_s = request.max_hold_s, request.max_wait_s
         command.opened = lambda record: self.send({"op": "region_open", "record": record})
         command.report = self._tell_region
-        command.last_resort = self.server.report(self.peer, fds.pop()) if fds else None
+        command.last_resort = report
+        command.out_of_memory = lambda text: self.send({"op": "out_of_memory", "message": text})
         command.notice = lambda text: self.send({"op": "unprotected", "message": text})
-        self.command = command
-        theirs = None if request.cpus is None else set(request.cpus)
-        self._admitting = self.server.loop.create_task(
-            self._admit_or_say_why(command, theirs, whole=request.region == "whole")
-        )
+        return command
 
     def _tell_who_waits_for_a_region(self, mark: CommandMark) -> None:
         """It would look as if nobody answered: the command starts when the hold has ended."""
@@ -176,39 +182,44 @@ class Connection:
         A slot of its own might be one that its enclosing command keeps it from getting.
         """
         message: dict[str, Any] = {"op": "join", "command": enclosing.id}
+        message |= {"device": enclosing.device.key, "simulated": enclosing.simulated}
         if enclosing.id.startswith("p-"):
             text = f"it cannot be frozen: it belongs to the tree of process {enclosing.root_pid}, "
             message["lacking"] = [text + "which only has the library preloaded"]
         self.send(message)
 
-    async def _admit_or_say_why(
-        self, command: Command, theirs: set[int] | None, *, whole: bool
-    ) -> None:
+    async def _admit_or_say_why(self, request: Request, report: Report | None) -> None:
         """A fault of ours must not leave a `krex run` waiting for an answer that never comes."""
         try:
-            await self._admit(command, theirs, whole=whole)
+            device = await place(self.server, request)
+            self.command = self._command_of(request, device, report)
+            await self._admit(self.command, request)
+        except Refusal as refusal:
+            self._deny(refusal)
         except Exception as failure:  # noqa: BLE001 - whatever it is
-            if command.id not in self.server.commands:
-                command.device.admission.leave(command)  # nobody else would
             text = f"the controller failed: {failure!r}; report it, please"
-            self.send({"op": "error", "message": text, "fail_open": True})
+            self._deny(Refusal(text, fail_open=True))
+        finally:
+            command = self.command
+            if command and command.id not in self.server.commands:
+                command.device.admission.leave(command)  # nobody else would
 
-    async def _admit(self, command: Command, theirs: set[int] | None, *, whole: bool) -> None:
-        """Let the command in when it is its turn, with its hold if it is one region.
-
-        `theirs`: the CPUs that its `krex run` may use.
-        """
+    async def _admit(self, command: Command, request: Request) -> None:
+        """Let the command in when it is its turn, with its hold if it is one region."""
         device, asked = command.device, time.monotonic()
-        wishes_alone = command.exclusive == "command"
+        wishes_alone, whole = command.exclusive == "command", request.region == "whole"
         alone = await device.admission.enter(
-            command, wishes_alone, self._teller.changed, command.max_wait_s
+            command, wishes_alone, self._teller.changed, command.max_wait_s, command.memory
         )
+        if request.simulated:  # its devices may have been lost while it waited
+            await self.server.simulator().ensure(request.simulated)
         self._teller = Teller(self._tell)
         lacking = self.server.lacking()
         try:
             command.group = self.server.make_group(command.id, self.pid)
         except OSError as failure:
             lacking.append(cannot_freeze(failure))
+        theirs = None if request.cpus is None else set(request.cpus)
         command.allotment = self.server.allot(command, theirs)
         self.server.commands[command.id] = command
         device.admitted(command)
@@ -228,6 +239,7 @@ class Connection:
             "protocol": PROTOCOL,
             "command": command.id,
             "device": device.key,
+            "simulated": request.simulated is not None,
             "cgroup": str(command.group.path) if command.group else None,
             "lacking": lacking,
         }
@@ -289,8 +301,6 @@ class Connection:
 
     def _forsake(self, command: Command, untold: list[RegionRecord]) -> None:
         """Its `krex run` is gone, whether or not the command is."""
-        if self._admitting:
-            self._admitting.cancel()
         command.mute(was_killed=self._farewell is None)
         for record in untold:
             command.report(record)
@@ -320,13 +330,23 @@ class Connection:
             self.process.device.enter(mark)
         elif m.type == lib.KREX_WIRE_LEAVE and m.slot < lib.KREX_MARKS:
             self._leave(m.slot, m.value)
+        elif m.type in {lib.KREX_WIRE_TICKET, lib.KREX_WIRE_TICKET_BACK}:
+            asks, tickets = m.type == lib.KREX_WIRE_TICKET, self.server.tickets
+            (tickets.ask if asks else tickets.give_back)(self.process, m.value)
         elif m.type == lib.KREX_WIRE_NOTE and text == "context_on_other_device":
             self._visit(ffi.string(m.text2).decode(errors="replace"))
+        elif m.type == lib.KREX_WIRE_NOTE and text == "allocation_refused":
+            self._out_of_memory(self.process, ffi.string(m.text2))
 
     def _visit(self, key: str) -> None:
         """It has a context on a device that it is not registered on: nothing stops it there."""
         if is_device_key(key):
             self._note_stranger(os.dup(self.pidfd), [self.server.device(key)])
+
+    def _out_of_memory(self, process: Process, wanted: bytes) -> None:
+        found = memory.refused(process, int(wanted) if wanted.isdigit() else 0)
+        if found:
+            process.command.out_of_memory(memory.describe(found, process.device.key))
 
     def _leave(self, slot: int, submissions: int) -> None:
         assert self.process
@@ -435,6 +455,7 @@ class Connection:
         os.close(self.pidfd)
         process, self.process = self.process, None
         del self.server.registered[self.pid]
+        self.server.tickets.forget(process)
         process.device.gone(process)
         command = process.command
         if command.id.startswith("p-") and not command.processes():

@@ -3,6 +3,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from krex.controller.admission import Admission
@@ -25,6 +26,7 @@ class Device:
     ) -> None:
         self.key = key
         self.is_cpu = key.startswith("cpu:")
+        self.is_simulated = key.startswith("sim:")
         self.board = Board(key, lambda name: journal.note_board(name, key))
         self.admission = Admission(key, slots)
         self.processes: dict[int, Process] = {}  # by block
@@ -33,6 +35,10 @@ class Device:
         self.hold: Hold | None = None
         self.unregistered = 0
         self._departed = 0  # of those, during the hold
+        # Of a device that outlives its processes: calls back once it has nothing of one any more.
+        self.when_gone: Callable[[int, Callable[[], None]], None] | None = None
+        self.when_acquired: Callable[[], None] = lambda: None  # whether or not it succeeded
+        self.departing: set[int] = set()  # processes that ended, and may have work there still
         self.orphans: list[tuple[str, int]] = []  # (board of a dead controller, pid)
         self._changed = asyncio.Event()
         self._task = asyncio.create_task(self._serve())
@@ -78,6 +84,8 @@ class Device:
     def joined(self, process: Process) -> None:
         """A process registered."""
         self.processes[process.block] = process
+        # After an exec: what its old program had goes with that, and what it has now is drained.
+        self.departing.discard(process.pid)
         if self.hold:
             self.hold.registered(process)
 
@@ -108,6 +116,9 @@ class Device:
                 self.leave(mark, "process_died")
         if self.hold and process.has_flag(lib.KREX_FLAG_UNLISTED):
             self.hold.spoil("unlisted_submission")
+        if self.when_gone:
+            self.departing.add(process.pid)
+            self.when_gone(process.pid, lambda: self.departing.discard(process.pid))
         process.command.process_ended(process)
         del self.processes[process.block]
         lib.krex_block_free(self.board.c, process.block)

@@ -6,6 +6,7 @@ Not imported before a device is asked for that can have CPUs: the first `krex ru
 
 import contextlib
 import os
+from collections.abc import Sequence
 
 from krex.controller.cores import Allotment
 from krex.protect import slices, topology
@@ -47,29 +48,31 @@ class Division:
         self._machine: topology.Topology | None = None
         self._plan = Plan((), (), ())
 
-    def part(self, device: str, *, in_use: bool) -> Slice | Refusal:
-        """What a device gets. Made anew for one that is not planned, unless a slice is in use."""
+    def part(self, device: str, *, in_use: bool, beside: Sequence[str] = ()) -> Slice | Refusal:
+        """What a device gets. Made anew for one that is not planned, unless a slice is in use.
+
+        `beside`: devices that are to have their part as well, when their commands come.
+        """
         found = self._plan.find(device)
         if isinstance(found, Refusal) and found.reason == "not_planned" and not in_use:
-            self._divide(device)
+            self._divide([device, *(key for key in beside if key != device)])
             found = self._plan.find(device)
         return found
 
-    def _divide(self, device: str) -> None:
+    def _divide(self, devices: list[str]) -> None:
         if self._machine is None:
             self._machine = topology.read()  # before we leave the reserved CPUs ourselves
-        self._plan = self._test or slices.plan(self._machine, _sites(device, self._machine))
+        self._plan = self._test or slices.plan(self._machine, _sites(devices, self._machine))
         ours = set(self._machine.allowed) - set(self._plan.reserved)
         with contextlib.suppress(OSError):  # a seccomp profile forbids it
             os.sched_setaffinity(0, ours)
 
 
-def _sites(device: str, machine: topology.Topology) -> list[Site]:
-    """The device, and the GPUs: they are to have their CPUs when their commands come."""
-    address = device.removeprefix("pci:")
-    found = {f"pci:{pci.address}": pci for pci in topology.read_all_pci() if _is_gpu(pci)}
-    sites = [slices.site(key, machine, pci) for key, pci in found.items() if key != device]
-    return [slices.site(device, machine, topology.read_pci(address)), *sites]
+def _sites(devices: list[str], machine: topology.Topology) -> list[Site]:
+    """The devices, and the GPUs: they are to have their CPUs when their commands come."""
+    gpus = {f"pci:{pci.address}": pci for pci in topology.read_all_pci() if _is_gpu(pci)}
+    asked = {key: topology.read_pci(key.removeprefix("pci:")) for key in devices}
+    return [slices.site(key, machine, pci) for key, pci in (asked | gpus).items()]
 
 
 def _is_gpu(pci: topology.PciDevice) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of a command at its end: did it fail because it was frozen?
+"""What is told of a command at its end: did it fail because it was frozen, or for want of memory?
 
 Deadlines run on while a command stands still, and those that passed fire at its thaw. Nobody can
 see from outside why a program failed, so this is a suspicion, with its grounds beside it.
@@ -42,6 +42,7 @@ def command_record(command: "Command", status: object) -> CommandRecord | None:
         frozen_s=still.total_s,
         longest_freeze_s=still.longest_s,
         after_thaw_s=UNSET if still.ago_s is None else still.ago_s,
+        oom_while_shared=list(command.refusals) or UNSET,
         limit_suspected=suspects_limit(still, status, duration_s),
     )
 

@@ -16,6 +16,7 @@ from krex.controller.board import GATE, HEAVY
 from krex.controller.pins import Pins
 from krex.controller.watch import Watch
 from krex.native import lib
+from krex.protect import together
 from krex.record import Handshake, Siblings
 from krex.stops import stop_at
 
@@ -70,10 +71,12 @@ class Hold:
         self._reason = ""  # why it is not exclusive
         self._handshake = Handshake()
         self._siblings_then: Siblings | UnsetType = UNSET
-        self._freezing = False
+        self._freezing = self._spoiled = False
+        self._holders: set[int] = set()  # all that ever had the pass
         self._epoch = 0  # the closed one; 0: we have closed nothing
         self._lapses = 0
         self._frozen: list[Command] = []
+        self._asked: list[Process] = []  # to drain
         self._running: set[Command] = set()  # thawed for the holder's sake
         self._watch = Watch(self)
         self._pins = Pins(first.command)
@@ -96,7 +99,10 @@ class Hold:
         """One of its marks ended."""
         if not mark.granted and not mark.record.reasons:
             mark.not_exclusive("left_while_waiting")
+        now_ns = time.monotonic_ns()
         self._check(mark)
+        if mark.record.granted_ns:
+            mark.record.released_ns = now_ns
         mark.complete()
         self.marks.remove(mark)
         self.left.append(mark)
@@ -109,6 +115,7 @@ class Hold:
         """A process joined the board: a late child of the holder gets the pass."""
         if self.covers(process):
             if self.marks:
+                self._holders.add(process.pid)
                 lib.krex_block_pass(self.board.c, process.block, self._epoch)
         else:
             self.started(process.command)
@@ -119,6 +126,8 @@ class Hold:
             command.group.freeze()
             self._frozen.append(command)
         else:
+            if not self._freezes:
+                self._count("commands_left_running")
             self.started(command)
 
     def started(self, command: "Command") -> None:
@@ -143,6 +152,10 @@ class Hold:
         self.started(command)
         with contextlib.suppress(OSError):  # it ended
             command.group.thaw()
+        self._count(counter)
+
+    def _count(self, counter: str) -> None:
+        """One more of what this key of the record's siblings counts."""
         then = self._siblings_then
         if isinstance(then, Siblings):
             self._siblings_then = replace(then, **{counter: getattr(then, counter) + 1})
@@ -151,14 +164,23 @@ class Hold:
 
     def spoil(self, reason: str) -> None:
         """No mark that it serves now is exclusive any more."""
+        self._spoiled = True
         for mark in self.marks:
             mark.not_exclusive(reason)
 
     # The steps.
 
+    @property
+    def _freezes(self) -> bool:
+        """Whether siblings stand still for it, or are only kept off the device."""
+        return self.first.command.protect == "freeze"
+
     async def acquire(self) -> None:
         """DESIGN's handshake, in its order. Raises Abort; whatever was reached, `undo` undoes."""
         board = self.board.c
+        alone = self._freezes or self.first.command.exclusive == "command"
+        if self.device.is_cpu and not alone:
+            raise Abort("protect_too_low")
         self.board.lease()  # before anything is closed: it may be overdue
         self._lapses = self.board.lapses
         epoch = self.board.epoch()
@@ -167,31 +189,29 @@ class Hold:
         self._step_began = time.monotonic()
         self._epoch = epoch + 1
         for p in filter(self.covers, self.device.processes.values()):
+            self._holders.add(p.pid)
             lib.krex_block_pass(board, p.block, self._epoch)
-        await self._close(HEAVY, epoch, HEAVY_DEADLINE_S, "heavy_call_running")
+        try:
+            await self._close(HEAVY, epoch, HEAVY_DEADLINE_S, "heavy_call_running")
+        except Abort as failure:
+            if str(failure) == "heavy_call_running" and lib.krex_long_open(board, self._epoch):
+                raise Abort("capture_open") from None
+            raise
         self._step_done("heavy_s")
         await self._close(GATE, epoch, IN_FLIGHT_DEADLINE_S, "submission_in_flight")
         stop_at("in-flight-zero")
         self._step_done("in_flight_s")
         # Only now: who registered until the gate was shut may have submitted.
         siblings = [p for p in self.device.processes.values() if not self.covers(p)]
-        dirty = [p for p in siblings if not lib.krex_block_clean(board, p.block)]
+        dirty = list(filter(self._is_dirty, siblings))
         await self._drain(dirty, *self._limit(DRAIN_DEADLINE_S, "sibling_not_drained"))
         stop_at("drained")
         self._step_done("drain_s")
-        await self._freeze()
-        stop_at("frozen")
-        self._step_done("freeze_s")
-        self._siblings_then = Siblings(
-            processes=len(siblings),
-            clean=len(siblings) - len(dirty),
-            drained=len(dirty),
-            commands_frozen=len(self._frozen),
-            commands_sharing_a_pipe=len(list(filter(self._shares_pipe, self._siblings()))),
-            commands_thawed_for_a_lock=0,
-            commands_thawed_for_a_signal=0,
-            processes_not_frozen=sum(p.command.group is None for p in siblings),
-        )
+        if self._freezes:
+            await self._freeze()
+            stop_at("frozen")
+            self._step_done("freeze_s")
+        self._siblings_then = self._describe(siblings, len(dirty))
         self._pin()
         if reason := self._noted_reason(self.first):
             raise Abort(reason)
@@ -199,9 +219,23 @@ class Hold:
         self._look()
         self.exclusive = True
 
+    def _describe(self, siblings: "list[Process]", dirty: int) -> Siblings:
+        commands = list(self._siblings())
+        return Siblings(
+            processes=len(siblings),
+            clean=len(siblings) - dirty,
+            drained=dirty,
+            commands_frozen=len(self._frozen),
+            commands_sharing_a_pipe=len(list(filter(self._shares_pipe, commands))),
+            commands_thawed_for_a_lock=0,
+            commands_thawed_for_a_signal=0,
+            processes_not_frozen=sum(p.command.group is None for p in siblings),
+            commands_left_running=0 if self._freezes else len(commands),
+        )
+
     def _pin(self) -> None:
         """The holder's submitting threads, if there are CPUs to pin them to."""
-        if self.first.command.allotment.part:
+        if self._pins.wanted:
             holders = [p for p in self.device.processes.values() if self.covers(p)]
             self._pins.pin(holders, self.marks)
             stop_at("pinned")
@@ -246,17 +280,24 @@ class Hold:
 
     async def _drain(self, processes: "list[Process]", limit_s: float, reason: str) -> None:
         board = self.board.c
+        self._asked += processes
         for p in processes:
             lib.krex_block_ask_drain(board, p.block, self._epoch)
         stop_at("drain-asked")
         await self._until(
-            lambda: all(
-                self._is_gone(p) or lib.krex_block_drained(board, p.block, self._epoch)
-                for p in processes
+            lambda: (
+                all(
+                    self._is_gone(p) or lib.krex_block_drained(board, p.block, self._epoch)
+                    for p in processes
+                )
+                and not self.device.departing
             ),
             limit_s,
             reason,
         )
+
+    def _is_dirty(self, process: "Process") -> bool:
+        return not lib.krex_block_clean(self.board.c, process.block)
 
     def _is_gone(self, process: "Process") -> bool:
         return self.device.processes.get(process.block) is not process
@@ -273,14 +314,13 @@ class Hold:
         self._freezing = True
         self._frozen = [c for c in self._siblings() if c.group and not self._shares_pipe(c)]
         running = [c.group for c in self._frozen if c.group]
-        for group in running:
-            group.freeze()
+        together.freeze(running)
         stop_at("freezing")
+        running = together.await_frozen(running, PATIENCE_S)
 
         def all_stand_still() -> bool:
-            # Only those are looked at again that did not: each look costs a system call.
-            while running and (running[-1].is_frozen() or running[-1].is_empty()):
-                running.pop()
+            nonlocal running
+            running = together.await_frozen(running, 0)
             return not running
 
         await self._until(all_stand_still, FREEZE_DEADLINE_S, "freeze_incomplete")
@@ -299,6 +339,7 @@ class Hold:
             self._answer(mark)
         if self._freezing:
             self._watch.start()
+        self.device.when_acquired()
         stop_at("granted")
 
     def _answer(self, mark: "Mark") -> None:
@@ -307,6 +348,7 @@ class Hold:
             record.handshake, record.siblings = self._handshake, self._siblings_then
         if self.exclusive:
             record.exclusive, record.hold_id = True, self.id
+            record.granted_ns = time.monotonic_ns()
             record.cpus = self._pins.record()
             self._count_cpu(mark, self._loose())
         else:
@@ -326,14 +368,22 @@ class Hold:
         deadline = time.monotonic() + LEAVE_DRAIN_DEADLINE_S
         left_work = False
         try:
-            # Only then is all of it in the driver, and the drain's markers come after it.
+            # Only then is all of it in the driver, and the drain's markers come after it. Who
+            # submitted nothing has nothing to wait for.
             await until(lambda: not any(map(self._in_flight, holders)), LEAVE_DRAIN_DEADLINE_S, "")
-            await self._drain(holders, deadline - time.monotonic(), "")
+            dirty = list(filter(self._is_dirty, holders))
+            await self._drain(dirty, deadline - time.monotonic(), "")
         except Abort:
             left_work = True  # the holder stays dirty: the next handshake drains it as a sibling
         stop_at("holder-drained")
+        released_ns = time.monotonic_ns()
+        certain = self.is_certain() and not self._spoiled and not self._outsiders()
         self.undo()
         for mark in self.left:
+            if certain and mark.record.exclusive:
+                mark.record.released_ns = released_ns
+            if mark.record.granted_ns:
+                mark.record.holder_pids = sorted(self._holders)
             mark.record.work_at_end = left_work
             mark.record.cpus = self._pins.record()
             mark.record.release_s = time.monotonic() - began
@@ -345,17 +395,15 @@ class Hold:
     def undo(self) -> None:
         """Thaw and reopen, from whatever step was reached. Never fails half-way."""
         self._watch.stop()
-        for command in self._frozen:
-            if command.group:
-                # A group that somebody removed has nothing left to thaw; the others do.
-                with contextlib.suppress(OSError):
-                    command.group.thaw()
+        together.thaw(c.group for c in self._frozen if c.group)
         self._freezing, self._frozen = False, []
         stop_at("thawed")
         self._pins.restore()
         for p in self.device.processes.values():
             lib.krex_block_pass(self.board.c, p.block, 0)
+        for p in self._asked:  # no others: it wakes them
             lib.krex_block_ask_drain(self.board.c, p.block, 0)
+        self._asked = []
         for which in (GATE, HEAVY):
             self.board.swap(which, self._epoch)
         self._epoch = 0
@@ -374,11 +422,19 @@ class Hold:
         if reason := self._noted_reason(mark) or self._cpu_reason(mark):
             mark.not_exclusive(reason)
 
-    def _noted_reason(self, mark: "Mark") -> str | None:
+    def _outsiders(self) -> str | None:
+        """Whether somebody may submit whom the gate does not stop."""
         if self.device.unregistered or self.device.has_orphans():
             return "unregistered_process"
         if any(p.has_flag(lib.KREX_FLAG_UNLISTED) for p in self.device.processes.values()):
             return "unlisted_submission"
+        return None
+
+    def _noted_reason(self, mark: "Mark") -> str | None:
+        if mark.command.device_lost:
+            return "device_lost"
+        if reason := self._outsiders():
+            return reason
         if self._pins.widened(c for c in self._siblings() if c not in self._frozen):
             return "affinity_widened"
         return "context_on_other_device" if mark.uses_other_device() else None

@@ -79,6 +79,8 @@ class Mark(abc.ABC):
             tenant=command.tenant,
             pid=pid,
             device=command.device.key,
+            simulated=command.device.is_simulated,
+            protect=command.protect,
             marker=marker,
             name=name,
             index=index,
@@ -111,6 +113,8 @@ class Mark(abc.ABC):
             self.record.submissions = self.submissions() - self._submissions_at_grant
         else:
             self.record.wait_s = time.monotonic() - self.requested
+        if self.command.refusals:
+            self.record.oom_while_shared = list(self.command.refusals)
         self._leave_board()
 
     @property

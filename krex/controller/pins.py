@@ -26,11 +26,18 @@ class Pins:
 
     def __init__(self, command: "Command") -> None:
         self._command, self._allotment = command, command.allotment
+        # With --protect gate nobody is promised any cores.
+        self._is_off = command.protect == "gate"
         self._active = False
         self._wanted: set[int] = set()
         self._pinned: set[int] = set()
         self._failed = 0
         self._record = self._allotment.record
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there are CPUs to pin anything to, and it is to be done."""
+        return self._allotment.part is not None and not self._is_off
 
     def record(self) -> Cores:
         """What the holder's records say of it so far."""
@@ -38,7 +45,7 @@ class Pins:
 
     def pin(self, processes: "Iterable[Process]", marks: "Iterable[Mark]") -> None:
         """Pin the threads of these processes that ever submitted, and those of these marks."""
-        if not self._allotment.part:
+        if not self.wanted:
             return
         self._active = True
         wanted = {process.pid: _submitting(process) for process in processes}
@@ -70,7 +77,7 @@ class Pins:
         Those that are there because of a pin are not meant.
         """
         reserved = set(self._allotment.reserved)
-        if not reserved:
+        if not reserved or self._is_off:
             return False
         return any(
             reserved.intersection(stray.cpus)

@@ -2,7 +2,7 @@
 """What a `krex run` asks for. Any user may send anything, so types and ranges are checked here."""
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -13,6 +13,7 @@ DEFAULT_DEVICE = "cpu:0"
 _DEVICE = re.compile(r"(pci|mig|cpu|sim):[\w:.-]{1,48}")
 
 Limit = Annotated[float, Meta(ge=0)]
+Amount = Annotated[int, Meta(ge=1)]
 
 
 class Refusal(Exception):
@@ -23,14 +24,26 @@ class Refusal(Exception):
         self.fail_open = fail_open
 
 
+class Simulated(Struct, kw_only=True):
+    """Which simulated devices are wanted; None where nothing was said."""
+
+    devices: Annotated[int, Meta(ge=1)] | None = None
+    model: Annotated[str, Meta(max_length=1 << 16)] | None = None  # as the device process reads it
+    log: Annotated[str, Meta(max_length=4096)] | None = None
+    visible: Annotated[str, Meta(max_length=4096)] | None = None  # CUDA_VISIBLE_DEVICES
+
+
 class Request(Struct, kw_only=True):
     """A `run` message."""
 
     argv: list[str]
     protocol: int = 0
     tenant: Annotated[str, Meta(max_length=256)] | None = None
-    device: str | None = None
+    devices: Annotated[list[str], Meta(min_length=1, max_length=64)] | None = None
+    simulated: Simulated | None = None
     exclusive: str = "region"
+    protect: Literal["gate", "pin", "freeze"] = "freeze"
+    memory: Amount | None = None  # bytes to reserve
     region: str = "auto"
     max_wait_s: Limit | None = None
     max_hold_s: Limit | None = None
@@ -54,7 +67,7 @@ def parse(message: dict[str, Any]) -> Request:
         request = msgspec.convert(message, Request)
     except msgspec.ValidationError as error:
         raise Refusal(f"not a request of this protocol: {error}") from None
-    request.device = request.device or DEFAULT_DEVICE
-    if not is_device_key(request.device):
-        raise Refusal(f"{request.device!r} is not a device: say pci:<address>, mig:<uuid> or cpu:0")
+    for key in request.devices or ():
+        if not is_device_key(key):
+            raise Refusal(f"{key!r} is not a device: say pci:<address>, mig:<uuid> or cpu:0")
     return request

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +21,8 @@ from krex.controller.cores import Allotment, without
 from krex.controller.device import Device
 from krex.controller.mark import descends
 from krex.controller.peer import Peer
+from krex.controller.request import Refusal
+from krex.controller.tickets import Tickets
 from krex.errors import ControllerError
 from krex.native import lib
 from krex.protect.freezer import Group, cgroup_of, find_base, outside
@@ -28,6 +31,7 @@ from krex.protect.priority import raise_priority
 
 if TYPE_CHECKING:
     from krex.controller.division import Division
+    from krex.sim.process import Simulator
 
 BEAT_S = 0.25
 LOCK_S = 1.0
@@ -57,13 +61,53 @@ class Server:
         self.journal = Journal(path)
         self._left = self.journal.recover()
         self._division: Division | None = None
+        self.simulated: Simulator | None = None  # once a command asked for it
+        self.tickets = Tickets(self._may_make_contexts)
 
     def device(self, key: str) -> Device:
         """The device of that key; its board is made at first use."""
         if key not in self.devices:
             self.devices[key] = Device(key, self.commands, self.slots, self.journal)
             self.devices[key].orphans = self._left.orphans_on(key)
+            self.devices[key].when_acquired = self.tickets.look
+            if self.devices[key].is_simulated:
+                self.devices[key].when_gone = self._when_gone_from_simulator
         return self.devices[key]
+
+    def _may_make_contexts(self) -> bool:
+        return not any(d.hold and not d.hold.granted for d in self.devices.values())
+
+    def _when_gone_from_simulator(self, pid: int, then: Callable[[], None]) -> None:
+        if self.simulated:
+            self.simulated.when_gone(pid, then)
+        else:
+            then()
+
+    def simulator(self) -> "Simulator":
+        """The process of the simulated devices, running or not. Raises Refusal."""
+        if self.system:
+            raise Refusal(
+                "the machine's controller has no simulated devices; set KREX_SOCKET to a path of "
+                "your own for a controller that does"
+            )
+        if self.simulated is None:
+            from krex.sim.process import Simulator
+
+            self.simulated = Simulator(self.path.parent, self._is_simulated, self._simulator_died)
+        return self.simulated
+
+    def _is_simulated(self) -> bool:
+        """Whether a command counts on the simulated devices that run."""
+        found = [d for d in self.devices.values() if d.is_simulated]
+        return any(not c.device_lost for d in found for c in d.admission.commands)
+
+    def _simulator_died(self) -> None:
+        for command in self.commands.values():
+            if command.device.is_simulated:
+                command.device_lost = True
+        for device in self.devices.values():
+            if device.is_simulated and device.hold:
+                device.hold.spoil("device_lost")
 
     def make_group(self, id: str, pid: int) -> Group:  # noqa: A002
         """A command's own group. Raises OSError.
@@ -87,7 +131,11 @@ class Server:
 
         self._division = self._division or Division()
         in_use = any(c.allotment.cpus for c in self.commands.values())
-        found = allot(self._division.part(command.device.key, in_use=in_use), theirs)
+        beside = self.simulated.keys if self.simulated and command.simulated else []
+        part = self._division.part(command.device.key, in_use=in_use, beside=beside)
+        if self.simulated:
+            self.simulated.follow()
+        found = allot(part, theirs)
         if command.group and found.cpus:
             self.journal.note_cpus(command.group.path, found.cpus, found.reserved)
         return found
@@ -161,17 +209,23 @@ class Server:
                     return
                 await asyncio.sleep(BEAT_S)
         finally:
-            for device in self.devices.values():
-                device.close()
-            groups = [c.group for c in self.commands.values() if c.group]
-            for group in groups:
-                with contextlib.suppress(OSError):
-                    group.thaw()
-            for _ in range(20):  # a command that is just ending empties its group in a moment
-                groups = [g for g in groups if not self._is_removed(g)]
-                if groups:
-                    await asyncio.sleep(0.05)
-            self.journal.recover()  # what runs on without us stays on record
+            await self._end()
+
+    async def _end(self) -> None:
+        """Leave nothing shut, frozen or running, and as few groups as can be."""
+        for device in self.devices.values():
+            device.close()
+        if self.simulated:
+            self.simulated.stop()
+        groups = [c.group for c in self.commands.values() if c.group]
+        for group in groups:
+            with contextlib.suppress(OSError):
+                group.thaw()
+        for _ in range(20):  # a command that is just ending empties its group in a moment
+            groups = [g for g in groups if not self._is_removed(g)]
+            if groups:
+                await asyncio.sleep(0.05)
+        self.journal.recover()  # what runs on without us stays on record
 
 
 class Access(NamedTuple):

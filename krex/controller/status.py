@@ -39,8 +39,21 @@ def describe(server: "Server") -> status.Status:
             socket=str(server.path),
             started_unix_s=server.started,
         ),
+        simulator=_simulator(server),
         devices=[_device(device, now, limit) for device in server.devices.values()],
         commands=[_command(command, limit) for command in server.commands.values()],
+    )
+
+
+def _simulator(server: "Server") -> status.Simulator | None:
+    simulator = server.simulated
+    if not simulator or not simulator.setup:
+        return None
+    return status.Simulator(
+        pid=simulator.pid,
+        socket=str(simulator.socket),
+        devices=simulator.setup.devices,
+        log=str(simulator.setup.log),
     )
 
 

@@ -65,9 +65,20 @@ def add_bridge(environment: dict[str, str], bridge: str) -> None:
     environment["PYTHONPATH"] = f"{present}:{bridge}" if present else bridge
 
 
-def _prepend_path(environment: dict[str, str], name: str, directory: str) -> None:
+def add_simulator(environment: dict[str, str], directory: str, socket: str, number: str) -> None:
+    """Have programs load the simulated driver, and find simulated device `number` at `socket`."""
+    _prepend_path(environment, "LD_LIBRARY_PATH", directory, first=True)
+    environment["KREX_SIM_SOCKET"] = socket
+    environment["CUDA_VISIBLE_DEVICES"] = number
+
+
+def _prepend_path(
+    environment: dict[str, str], name: str, directory: str, *, first: bool = False
+) -> None:
+    """Put a directory before the others, unless it is among them, or (`first`) before them."""
     present = environment.get(name, "")
-    if directory not in present.split(":"):
+    there = present.split(":")
+    if directory not in (there[:1] if first else there):
         # No trailing colon: an empty entry would mean the current directory.
         environment[name] = f"{directory}:{present}" if present else directory
 

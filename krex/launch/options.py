@@ -16,7 +16,7 @@ DEFAULT_MAX_HOLD_S = 30.0
 
 
 class Option:
-    """One row of the table. `kind` is text, choice, seconds, flag or count."""
+    """One row of the table. `kind` is text, list, choice, seconds, number, size, flag or count."""
 
     __slots__ = ("choices", "default", "flags", "help", "kind", "metavar", "name")
 
@@ -42,11 +42,35 @@ class Option:
 
 OPTIONS = (
     Option(
-        "device",
-        "text",
+        "devices",
+        "list",
         ("--device",),
-        "Run on this device, by the name that `krex status` shows. Default: cpu:0.",
+        "Run on this device, by the name that `krex status` shows. Default: cpu:0. Of several, "
+        "given by commas or again, it gets the one with the fewest commands.",
         metavar="DEVICE",
+    ),
+    Option("sim", "flag", ("--sim",), "Run on a simulated NVIDIA GPU."),
+    Option(
+        "sim_gpus",
+        "number",
+        ("--sim-gpus",),
+        "Of so many simulated GPUs, run on the one with the fewest commands. Default: those that "
+        "are in use, else 1.",
+        metavar="N",
+    ),
+    Option(
+        "sim_model",
+        "text",
+        ("--sim-model",),
+        "Take the simulated GPUs' durations from FILE, in TOML.",
+        metavar="FILE",
+    ),
+    Option(
+        "sim_log",
+        "text",
+        ("--sim-log",),
+        "Write the simulated GPUs' log of intervals to FILE.",
+        metavar="FILE",
     ),
     Option(
         "tenant",
@@ -64,6 +88,22 @@ OPTIONS = (
         "nothing; it shares the device and its records say so.",
         choices=("region", "command", "none"),
         default="region",
+    ),
+    Option(
+        "protect",
+        "choice",
+        ("--protect",),
+        "What a region does to the other commands. 'gate' keeps them off the device, 'pin' off the "
+        "cores of the region's threads too, and 'freeze' has them stand still.",
+        choices=("gate", "pin", "freeze"),
+        default="freeze",
+    ),
+    Option(
+        "mem",
+        "size",
+        ("--mem",),
+        "Reserve so much of the device's memory, as in 8GiB; wait to start until it is there.",
+        metavar="SIZE",
     ),
     Option(
         "report",
@@ -110,13 +150,19 @@ class RunOptions:
 
     __slots__ = (
         "command",
-        "device",
+        "devices",
         "exclusive",
         "max_hold",
         "max_wait",
+        "mem",
+        "protect",
         "quiet",
         "report",
         "require",
+        "sim",
+        "sim_gpus",
+        "sim_log",
+        "sim_model",
         "tenant",
         "verbose",
     )
@@ -125,9 +171,15 @@ class RunOptions:
         self,
         command: Sequence[str],
         *,
-        device: str | None = None,
+        devices: Sequence[str] | None = None,
+        sim: bool = False,
+        sim_gpus: int | None = None,
+        sim_model: str | None = None,
+        sim_log: str | None = None,
         tenant: str | None = None,
         exclusive: str = "region",
+        protect: str = "freeze",
+        mem: int | None = None,
         report: str | None = None,
         require: bool = False,
         max_wait: float | None = None,
@@ -136,9 +188,15 @@ class RunOptions:
         verbose: int = 0,
     ) -> None:
         self.command = list(command)
-        self.device = device
+        self.devices = split(devices or ()) or None
+        self.sim = sim or any(wish is not None for wish in (sim_gpus, sim_model, sim_log))
+        self.sim_gpus = sim_gpus
+        self.sim_model = sim_model
+        self.sim_log = sim_log
         self.tenant = tenant
         self.exclusive = exclusive
+        self.protect = protect
+        self.mem = mem
         self.report = report
         self.require = require
         self.max_wait = max_wait
@@ -153,6 +211,38 @@ def seconds(text: str) -> float:
     if not 0.0 <= value < float("inf"):
         raise ValueError(text)
     return value
+
+
+def number(text: str) -> int:
+    """Parse a whole number; raises ValueError unless it is 1 or more."""
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def size(text: str) -> int:
+    """Parse a size such as 512MiB or 1.5GiB into bytes; raises ValueError unless it is one."""
+    count = float(text[:-3])
+    value = int(count * _UNITS.get(text[-3:], 0)) if 0.0 < count < float("inf") else 0
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+# How the value of an option is read, by its kind, and what it must be.
+READERS = {
+    "seconds": (seconds, "a number of seconds, 0 or more"),
+    "number": (number, "a whole number, 1 or more"),
+    "size": (size, "a size in KiB, MiB, GiB or TiB, such as 8GiB"),
+}
+
+
+def split(words: Sequence[str]) -> list[str]:
+    """The devices that are named by these words, each one or several with commas."""
+    return [name for word in words for name in word.split(",")]
 
 
 def parse_fast(arguments: Sequence[str]) -> RunOptions | None:
@@ -201,11 +291,14 @@ def _take_switch(flag: str, values: dict[str, object]) -> bool:
 def _take_value(option: Option, value: str, values: dict[str, object]) -> bool:
     if option.kind == "choice" and value not in option.choices:
         return False
-    if option.kind != "seconds":
-        values[option.name] = value
+    if option.kind == "list":
+        before = values.setdefault(option.name, [])
+        assert isinstance(before, list)
+        before.append(value)
         return True
+    read, _ = READERS.get(option.kind, (str, ""))
     try:
-        values[option.name] = seconds(value)
+        values[option.name] = read(value)
     except ValueError:
         return False
     return True

@@ -59,6 +59,7 @@ class Regions:
         self.not_exclusive = 0
         self.unknown = False  # whether there may be regions that nobody told us of
         self.unprotected = ""  # why a process of it could not take part, and has no records
+        self.out_of_memory = ""  # what it did not get while others had some
         self._open: dict[str, dict[str, object]] = {}
         self._reasons: dict[str, int] = {}
 

@@ -41,6 +41,8 @@ class Enclosed(Exception):
     def __init__(self, message: Message) -> None:
         super().__init__()
         self.command = str(message.get("command"))
+        self.device = str(message.get("device"))
+        self.simulated = message.get("simulated") is True
         self.lacking = _texts(message.get("lacking"))
 
 
@@ -57,6 +59,7 @@ class Admission:
         "freeze_fd",
         "lacking",
         "reserved",
+        "simulated",
     )
 
     def __init__(self, channel: Channel, message: Message, fds: list[int]) -> None:
@@ -64,6 +67,7 @@ class Admission:
         self.channel = channel
         self.command = str(message.get("command"))
         self.device = str(message.get("device"))
+        self.simulated = message.get("simulated") is True
         self.cgroup = str(cgroup) if cgroup else None
         self.lacking = _texts(message.get("lacking"))
         # Where the command runs, and where it does in a region only; none: as it was started.
@@ -90,15 +94,18 @@ def run(options: RunOptions) -> int:
     messages = Messages(quiet=options.quiet, verbose=options.verbose)
     _check_region(os.environ.get("KREX_REGION", ""))
     path = program.find_program(options.command[0])
+    # Without a controller there are no simulated devices, and the command is not to find others.
+    needs_us = "--require" if options.require else "--sim" if options.sim else None
     if os.environ.get("KREX_DISABLE", "0") not in ("", "0"):
-        if options.require:
-            raise LaunchError("KREX_DISABLE is set", "unset it, or leave out --require")
+        if needs_us:
+            raise LaunchError("KREX_DISABLE is set", f"unset it, or leave out {needs_us}")
         raise _replace(options, path, dict(os.environ), dispositions)
     try:
         return _run_protected(options, path, dispositions, messages)
     except Unprotected as why:
-        if options.require:
-            raise LaunchError(str(why), "or leave out --require to run unprotected") from None
+        if needs_us:
+            hint = f"or leave out {needs_us} to run unprotected"
+            raise LaunchError(str(why), hint) from None
         messages.error(f"running without protection: {why}")
         raise _replace(options, path, dict(os.environ), dispositions) from None
 
@@ -120,10 +127,12 @@ def _run_protected(
         for text in enclosed.lacking:
             messages.warn(text)
         variables = _nested_variables(options, path, library, socket, enclosed.command, messages)
+        _give_device(variables, enclosed, socket)
         raise _replace(options, path, variables, dispositions) from None
     messages.info(f"command {admission.command} admitted to {admission.device}")
     _tell_lacking(admission.lacking, options, messages)
     variables = _child_variables(path, library, socket, admission.command, messages)
+    _give_device(variables, admission, socket)
     if report and os.path.abspath(variables.get("KREX_REPORT", "")) == os.path.abspath(report.path):
         del variables["KREX_REPORT"]  # each record once
     guard = Guard(admission.cgroup, admission.freeze_fd)
@@ -136,6 +145,18 @@ def _run_protected(
     )
     supervisor.watch_lease(library, admission.board_fd)
     return supervisor.see_through(child)
+
+
+def _give_device(variables: dict[str, str], where: Admission | Enclosed, socket: str) -> None:
+    """The device that the command is to find; without a word from us it finds them all."""
+    if where.simulated:
+        from krex.launch import simulated
+
+        simulated.give(variables, where.device, socket)
+    elif where.device.startswith("pci:"):
+        from krex.launch import visible
+
+        visible.give(variables, where.device)
 
 
 def _move_to(cpus: set[int], messages: Messages) -> None:
@@ -218,10 +239,16 @@ def _refuse_nested_options(options: RunOptions, messages: Messages) -> None:
         raise LaunchError(
             "--require cannot be given to a nested krex run", "give it to the outer one"
         )
-    given = [("--device", options.device), ("--tenant", options.tenant)]
-    given.append(("--exclusive", None if options.exclusive == "region" else options.exclusive))
-    for flag, value in given:
-        if value is not None:
+    given = {
+        "--device": options.devices,
+        "--sim": options.sim,
+        "--tenant": options.tenant,
+        "--exclusive": options.exclusive != "region",
+        "--protect": options.protect != "freeze",
+        "--mem": options.mem,
+    }
+    for flag, value in given.items():
+        if value:
             messages.warn(f"{flag} has no effect in a nested krex run; give it to the outer one")
     messages.info("joining the enclosing krex run")
 
@@ -255,10 +282,11 @@ def _ask(socket: str, options: RunOptions, messages: Messages, report: Report | 
 
     Raises Unprotected if there is no controller to be had, LaunchError if it refuses, Enclosed.
     """
+    request = _request(options)
     try:
         for _ in range(_ATTEMPTS):
             channel = connect_or_start(socket)
-            if channel.send(_request(options), report.shared_fd() if report else -1):
+            if channel.send(request, report.shared_fd() if report else -1):
                 admission = _await_admission(channel, messages, quiet=options.quiet)
                 if admission is not None:
                     return admission
@@ -274,13 +302,32 @@ def _request(options: RunOptions) -> Message:
         "protocol": PROTOCOL,
         "argv": _displayable(options.command),
         "tenant": options.tenant,
-        "device": options.device,
+        "devices": _devices(options),
+        "simulated": _simulated(options),
         "exclusive": options.exclusive,
+        "protect": options.protect,
+        "memory": options.mem,
         "region": os.environ.get("KREX_REGION") or "auto",
         "max_wait_s": options.max_wait,
         "max_hold_s": options.max_hold,
         "cpus": sorted(os.sched_getaffinity(0)),
     }
+
+
+def _devices(options: RunOptions) -> list[str] | None:
+    if not any(key.startswith("pci:") for key in options.devices or ()):
+        return options.devices
+    from krex.launch import visible
+
+    return visible.allowed(options.devices or [], dict(os.environ))
+
+
+def _simulated(options: RunOptions) -> Message | None:
+    if not options.sim:
+        return None
+    from krex.launch import simulated
+
+    return simulated.request(options)
 
 
 def _displayable(argv: list[str]) -> list[str]:

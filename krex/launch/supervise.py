@@ -199,6 +199,9 @@ class Supervisor:
             self._on_placed(self._child, None if failure is None else str(failure))
         elif operation == "unprotected":  # it says so itself, on its stderr
             self._regions.unprotected = str(message.get("message"))
+        elif operation == "out_of_memory":
+            self._regions.out_of_memory = str(message.get("message"))
+            self._messages.warn(self._regions.out_of_memory)
         elif operation == "bye":
             self._hang_up()
             ended = message.get("command")
@@ -218,13 +221,14 @@ class Supervisor:
                 f"the command stood still {count} times, for {frozen_s:.3f} s in all, "
                 f"{longest_s:.3f} s at most"
             )
-        # Only then: a report is a list of regions to most who read it.
         if ended.get("limit_suspected") is True:
             self._messages.warn(
                 f"the command ended with status {self._status} just after it had stood still for "
                 f"{frozen_s:.1f} s beside other commands' regions: if a time limit of its own "
                 "fired, that may be why"
             )
+        # Only then: a report is a list of regions to most who read it.
+        if ended.get("limit_suspected") is True or ended.get("oom_while_shared"):
             self._write(ended)
 
     def _write(self, record: dict[str, object]) -> None:
@@ -276,6 +280,8 @@ class Supervisor:
             if regions.not_exclusive:
                 self._messages.warn(self._summary())
             return status
+        if regions.out_of_memory:
+            raise LaunchError(regions.out_of_memory, "run it again")
         if regions.not_exclusive:
             raise LaunchError(self._summary(), _remedy(regions.commonest_reason()))
         if regions.unprotected:
@@ -306,7 +312,7 @@ def _required(text: str) -> KrexError:
 
 def _remedy(reason: str) -> str:
     """What to do about a reason; the table takes a moment to import, so only now."""
-    from krex.record import REASONS
+    from krex.reasons import REASONS
 
     known = REASONS.get(reason.partition(":")[0])
     return known.remedy if known else "docs/records.md says what to do"

@@ -25,7 +25,7 @@ class Device:
         self.told: dict[str, Standing] = {}
         self.applicants: dict[str, Any] = {}
 
-    def apply(self, *commands: str, alone: bool = False) -> None:
+    def apply(self, *commands: str, alone: bool = False, memory: int = 0) -> None:
         for command in commands:
 
             def let_in(is_alone: bool, command: str = command) -> None:
@@ -36,7 +36,7 @@ class Device:
             def tell(standing: Standing, command: str = command) -> None:
                 self.told[command] = standing
 
-            self.applicants[command] = self.admission.apply(command, alone, let_in, tell)
+            self.applicants[command] = self.admission.apply(command, alone, let_in, tell, memory)
 
     def run(self, command: str, seconds: float) -> None:
         """Let a command that is inside take so long."""
@@ -50,6 +50,29 @@ class Device:
 
     def expected(self) -> list[float | None]:
         return [standing.expected_wait_s for _, standing in self.admission.standings()]
+
+
+def test_a_command_waits_for_memory_and_nobody_overtakes_it():
+    # GIVEN a device with room for ten, of which six are reserved
+    device = Device(4)
+    device.admission.memory = 10
+    device.apply("a", memory=6)
+    # WHEN one wants five THEN it waits, and one behind it that wants none too
+    device.apply("b", memory=5)
+    device.apply("c")
+    assert device.entered == ["a"] and device.waiting == ["b", "c"]
+    assert "memory" in device.told["b"].why
+    assert device.expected() == [None, None]
+    # AND both are let in when it is there
+    device.admission.leave("a")
+    assert device.entered == ["a", "b", "c"]
+    assert (device.admission.reserved("b"), device.admission.reserved("c")) == (5, 0)
+
+
+def test_where_nobody_knows_how_much_memory_there_is_all_find_room():
+    device = Device(2)
+    device.apply("a", memory=1 << 60)
+    assert device.entered == ["a"] and device.admission.has_room(1)
 
 
 # ---------------------------------------------------------------- who is let in

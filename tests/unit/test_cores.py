@@ -85,6 +85,15 @@ def test_cpus_are_divided_anew_only_while_nobody_has_any(moved):
     assert division.part(f"pci:{GPU}", in_use=False) == before and len(moved) == 2
 
 
+def test_simulated_devices_have_their_cpus_whichever_is_used_first(moved):
+    division = Division()
+    beside = ["sim:0", "sim:1"]
+    parts = [division.part(key, in_use=key == "sim:0", beside=beside) for key in ("sim:1", "sim:0")]
+    first, second = parts
+    assert isinstance(first, Slice) and isinstance(second, Slice)
+    assert not set(first.cpus) & set(second.cpus) and len(moved) == 1
+
+
 def test_a_cpu_device_does_not_even_load_the_planner():
     script = (
         "import sys, krex.controller.server; from krex.controller.cores import without;"

@@ -24,9 +24,15 @@ from krex.errors import (
     LaunchError,
     NotBuiltError,
 )
-from krex.launch.environment import add_bridge, add_preload, can_preload, child_environment
+from krex.launch.environment import (
+    add_bridge,
+    add_preload,
+    add_simulator,
+    can_preload,
+    child_environment,
+)
 from krex.launch.guard import Guard
-from krex.launch.options import RunOptions, parse_fast
+from krex.launch.options import RunOptions, parse_fast, size
 from krex.launch.program import exec_error, find_program, obstacle
 from krex.launch.report import CONTROLLER_LOST, Regions, Report
 from krex.launch.session import _displayable
@@ -37,8 +43,7 @@ LIBRARY = "/opt/krex/lib/libkrex.so"
 
 
 def by_click(words: list[str]) -> dict[str, Any]:
-    values = run_command.make_context("run", list(words)).params
-    return {**values, "command": list(values["command"])}
+    return as_dict(RunOptions(**run_command.make_context("run", list(words)).params))
 
 
 def as_dict(options: RunOptions) -> dict[str, Any]:
@@ -59,6 +64,10 @@ def as_dict(options: RunOptions) -> dict[str, Any]:
         "-vvq true",
         "-v --verbose -v true",
         "--report -- -- true",
+        "--device cpu:0,cpu:1 --device=cpu:2 true",
+        "--sim true",
+        "--sim-gpus 8 --sim-model m --sim-log=l --protect pin true",
+        "--mem 1.5GiB --protect=gate true",
         "- x",
     ],
 )
@@ -84,6 +93,16 @@ def test_the_fast_parser_agrees_with_click(line: str) -> None:
         "--max-hold -1 true",
         "--max-wait inf true",
         "--require=yes true",
+        "--protect everything true",
+        "--sim-gpus 0 true",
+        "--sim-gpus many true",
+        "--sim=1 true",
+        "--mem 8 true",
+        "--mem 8GB true",
+        "--mem GiB true",
+        "--mem -1GiB true",
+        "--mem nanGiB true",
+        "--mem 0.5GB true",
         "--device",
         "-q",
     ],
@@ -94,7 +113,38 @@ def test_whatever_is_odd_is_left_to_click(line: str) -> None:
         by_click(line.split())
 
 
+def test_devices_are_listed_in_one_word_or_in_several() -> None:
+    options = parse_fast(["--device", "sim:1,sim:2", "--device", "sim:3", "true"])
+    assert options is not None and options.devices == ["sim:1", "sim:2", "sim:3"]
+
+
+@pytest.mark.parametrize("word", ["--sim", "--sim-gpus=2", "--sim-model=m", "--sim-log=l"])
+def test_whatever_is_said_of_simulated_devices_asks_for_them(word: str) -> None:
+    options = parse_fast([word, "true"])
+    assert options is not None and options.sim
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [("1KiB", 1 << 10), ("512MiB", 1 << 29), ("1.5GiB", 3 << 29), ("2TiB", 1 << 41)],
+)
+def test_a_size_has_a_unit(word: str, wanted: int) -> None:
+    assert size(word) == wanted
+
+
 # ---------------------------------------------------------------- environment
+
+
+@pytest.mark.parametrize(
+    ("present", "wanted"),
+    [(None, "/sim"), ("/a:/b", "/sim:/a:/b"), ("/a:/sim", "/sim:/a:/sim"), ("/sim:/a", "/sim:/a")],
+)
+def test_the_simulated_driver_is_found_before_any_other(present: str | None, wanted: str) -> None:
+    environment = {} if present is None else {"LD_LIBRARY_PATH": present}
+    add_simulator(environment, "/sim", "/run/sim.sock", "3")
+    assert environment["LD_LIBRARY_PATH"] == wanted
+    assert environment["KREX_SIM_SOCKET"] == "/run/sim.sock"
+    assert environment["CUDA_VISIBLE_DEVICES"] == "3"
 
 
 def preload(present: str | None, library: str = LIBRARY) -> dict[str, str]:

@@ -14,6 +14,7 @@ STATUS = {
     "schema": "krex.status",
     "schema_version": 1,
     "controller": {"pid": 1, "version": "0", "socket": "/s", "started_unix_s": 0.0},
+    "simulator": {"pid": 9, "socket": "/sim", "devices": 2, "log": "/sim-log.tsv"},
     "devices": [
         {
             "device": "cpu:0",
@@ -71,6 +72,7 @@ def test_status_shows_tables_and_json(krex: Runner, controller: Controller) -> N
     controller.check()
     assert result.returncode == 0
     for text in (
+        "simulated devices: 2, pid 9, log /sim-log.tsv",
         "cpu:0: gate closed (epoch 7), 3 of 16 slots taken",
         "held by c1 for 0.25 s",
         "place 1: c2",

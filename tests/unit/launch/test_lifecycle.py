@@ -34,8 +34,13 @@ def test_the_exit_status_is_the_commands(
 def test_the_request_says_what_the_user_asked(krex: Runner, controller: Controller) -> None:
     controller.play(plain)
     krex.environment["KREX_REGION"] = "whole"
-    words = ["--device", "cpu:0", "--tenant", "t", "--exclusive", "none", "--max-wait", "1.5"]
-    assert krex.run(*words, "--max-hold", "2", "--", "echo", "a b").stdout == "a b\n"
+    words = ["--device", "cpu:0,cpu:1", "--tenant", "t", "--exclusive", "none", "--max-wait", "1.5"]
+    assert (
+        krex.run(
+            *words, "--max-hold", "2", "--protect", "pin", "--mem", "1.5GiB", "--", "echo", "a b"
+        ).stdout
+        == "a b\n"
+    )
     controller.check()
     assert controller.requests == [
         {
@@ -43,8 +48,11 @@ def test_the_request_says_what_the_user_asked(krex: Runner, controller: Controll
             "protocol": PROTOCOL,
             "argv": ["echo", "a b"],
             "tenant": "t",
-            "device": "cpu:0",
+            "devices": ["cpu:0", "cpu:1"],
+            "simulated": None,
             "exclusive": "none",
+            "protect": "pin",
+            "memory": 3 << 29,
             "region": "whole",
             "max_wait_s": 1.5,
             "max_hold_s": 2.0,
@@ -60,7 +68,8 @@ def test_the_defaults_of_a_request(krex: Runner, controller: Controller) -> None
     (request,) = controller.requests
     assert request["exclusive"] == "region" and request["region"] == "auto"
     assert request["max_hold_s"] == 30.0 and request["max_wait_s"] is None
-    assert request["tenant"] is None and request["device"] is None
+    assert request["tenant"] is None and request["devices"] is None
+    assert request["protect"] == "freeze" and request["memory"] is None
 
 
 def test_the_command_sees_its_environment(

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The NVIDIA GPU that a command is to find: CUDA_VISIBLE_DEVICES, within what the user had set.
+
+As the driver lists them where `krex run` is: in a container it has other numbers than outside.
+"""
+
+from __future__ import annotations
+
+import os
+
+from krex.errors import LaunchError
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+GPUS = "/proc/driver/nvidia/gpus"
+
+
+class Gpu:
+    """One card: `key` as in --device; `uuid` is empty while the driver has not looked."""
+
+    __slots__ = ("key", "model", "uuid")
+
+    def __init__(self, address: str, information: str) -> None:
+        lines = {}
+        for line in information.splitlines():
+            name, _, text = line.partition(":")
+            lines[name.strip()] = text.strip()
+        uuid = lines.get("GPU UUID", "")
+        self.key = f"pci:{address.lower()}"
+        self.model = lines.get("Model", "")
+        self.uuid = "" if "?" in uuid else uuid
+
+
+def gpus(folder: str = GPUS) -> list[Gpu]:
+    """The cards, in the order of their addresses; none where NVIDIA's driver is not loaded."""
+    found = []
+    try:
+        for address in sorted(os.listdir(folder)):
+            with open(os.path.join(folder, address, "information")) as file:
+                found.append(Gpu(address, file.read()))
+    except OSError:
+        return []
+    return found
+
+
+def seen(found: list[Gpu], text: str, *, by_address: bool) -> list[str] | None:
+    """The keys of the cards that CUDA_VISIBLE_DEVICES lets be seen; None: that cannot be told.
+
+    CUDA's own order begins with the fastest card; `by_address`: CUDA_DEVICE_ORDER=PCI_BUS_ID.
+    """
+    numbered = by_address or len({gpu.model for gpu in found}) <= 1
+    keys = []
+    for word in (part.strip() for part in text.split(",")):
+        if word.startswith("MIG-") or (word.isdecimal() and not numbered):
+            return None
+        if word.isdecimal():
+            matching = found[int(word) : int(word) + 1]
+        else:
+            matching = [gpu for gpu in found if word and gpu.uuid.startswith(word)]
+        if len(matching) != 1:
+            break  # the driver takes what stands before it
+        keys.append(matching[0].key)
+    return keys
+
+
+def allowed(devices: list[str], environment: dict[str, str], folder: str = GPUS) -> list[str]:
+    """Those of the devices that the user lets be seen. Raises LaunchError if none is left."""
+    text = environment.get(VARIABLE)
+    found = gpus(folder)
+    if text is None or not found:
+        return devices
+    by_address = environment.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    visible = seen(found, text, by_address=by_address)
+    if visible is None:
+        return devices
+    known = {gpu.key for gpu in found}
+    left = [key for key in devices if key in visible or key.lower() not in known]
+    if not left:
+        raise LaunchError(
+            f"{VARIABLE}={text} leaves none of {', '.join(devices)}",
+            "unset it, or name one of them in it",
+        )
+    return left
+
+
+def give(environment: dict[str, str], device: str, folder: str = GPUS) -> None:
+    """Let the command see this device only, if it is a card that can be named."""
+    for gpu in gpus(folder):
+        if gpu.key == device and gpu.uuid and "MIG-" not in environment.get(VARIABLE, ""):
+            environment[VARIABLE] = gpu.uuid
