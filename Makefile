@@ -35,6 +35,26 @@ test: $(VENV)/.dev build ## Pass the tests (PYTEST_ARGS='tests/unit -k gate -x')
 build: $(VENV)/.cpu ## Build the preload library and the cffi module in place
 	@$(BIN)/python build.py
 
+# On a machine with a GPU, by the Python that has PyTorch and the like: without .venv, which needs a
+# network. GPU_PYTHON names it; GPU_CHECK_ARGS='--only a,c' and so on, see docs/gpu-check.md.
+GPU_PYTHON ?= python3
+GPU_BUNDLE := build/gpu-bundle
+
+gpu-check: ## Check KREX on a real NVIDIA GPU (8 minutes; exits with 77 where there is none)
+	@$(GPU_PYTHON) tests/gpu/check.py $(if $(wildcard $(GPU_BUNDLE)/*.whl),--wheels $(GPU_BUNDLE)) \
+	    $(GPU_CHECK_ARGS)
+
+# KREX, and the wheels that it imports: for the Python there, which need not be the one here.
+GPU_PYTHON_VERSION ?= 3.12
+gpu-check-bundle: $(VENV)/.cpu ## Put what gpu-check needs there into build/gpu-bundle (needs pip here)
+	@rm -rf $(GPU_BUNDLE) build/lib.* build/bdist.*
+	@$(PIP) wheel --no-deps --wheel-dir $(GPU_BUNDLE) .
+	@$(PIP) download --only-binary=:all: --implementation cp --python-version $(GPU_PYTHON_VERSION) \
+	    $(foreach tag,linux manylinux_2_28 manylinux_2_17 manylinux2014 manylinux_2_5 manylinux1,--platform \
+	    $(tag)_$$(uname -m)) --dest $(GPU_BUNDLE) $(GPU_BUNDLE)/krex_gpu-*.whl
+	@ls $(GPU_BUNDLE)/*.whl
+.PHONY: gpu-check gpu-check-bundle
+
 # The environment. Stamps, so that it is made once and again when pyproject.toml changes.
 
 $(VENV)/.made:
@@ -63,11 +83,30 @@ $(VENV)/.dev: $(VENV)/.cpu
 	@$(PIP) install -e '.[cpu,dev]'
 	@touch $@
 
+# Real clients of the CUDA driver, for tests/integration/cuda/test_clients.py: large, so only where asked.
+$(VENV)/.clients: $(VENV)/.dev
+	@echo 'installing CUDA clients (1.5 GB)'
+	@$(PIP) install -e '.[cpu,dev,clients]'
+	@touch $@
+
+clients: $(VENV)/.clients ## Install cuda-python, numba-cuda and Triton, which tests then run too
+.PHONY: clients
+
 # Checks in C: each tests/unit/c/NAME.c is a program of its own, linked with CHECK_CORE and with
 # CHECK_SOURCES_NAME, that exits 0, or 77 to be skipped.
 
 CHECK_CORE := $(wildcard shim/gate.c shim/closer.c)
 CHECK_SOURCES_opencl_drain := $(addprefix shim/opencl/,hooks.c drain.c command.c pending.c userevent.c)
+CHECK_SOURCES_sim_image := $(addprefix shim/sim/driver/,image.c elf.c ptx.c fatbin.c lz4.c)
+CHECK_SOURCES_cuda_drain := $(addprefix shim/cuda/,drain.c capture.c)
+CHECK_SOURCES_ticket := shim/ticket.c
+CHECK_SIM_ENGINE := $(addprefix shim/sim/device/,engine.c order.c work.c compute.c copy.c context.c \
+    pace.c heap.c table.c model.c model_read.c)
+CHECK_SOURCES_sim_engine := $(CHECK_SIM_ENGINE)
+CHECK_SOURCES_sim_sharing := $(CHECK_SIM_ENGINE)
+CHECK_SOURCES_sim_contexts := $(CHECK_SIM_ENGINE)
+CHECK_SOURCES_sim_model := $(CHECK_SIM_ENGINE)
+CHECK_SOURCES_sim_fuzz := $(CHECK_SIM_ENGINE)
 CHECK_TESTS := $(sort $(patsubst tests/unit/c/%.c,%,$(wildcard tests/unit/c/*.c)))
 CHECK_CFLAGS := -std=gnu11 -D_GNU_SOURCE -g -Wall -Wextra -Werror -Ishim -Itests/unit/c
 CHECK_VARIANTS := plain address undefined thread valgrind
