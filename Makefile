@@ -83,13 +83,19 @@ $(VENV)/.dev: $(VENV)/.cpu
 	@$(PIP) install -e '.[cpu,dev]'
 	@touch $@
 
-# Real clients of the CUDA driver, for tests/integration/cuda/test_clients.py: large, so only where asked.
-$(VENV)/.clients: $(VENV)/.dev
-	@echo 'installing CUDA clients (1.5 GB)'
-	@$(PIP) install -e '.[cpu,dev,clients]'
+# Real clients of the vendors' drivers, for tests: large, so only where asked, and in an environment of
+# their own, because some of them hook into the start of every interpreter.
+CLIENTS := .venv-clients
+CLIENT_LISTS := $(wildcard tests/integration/*/clients/requirements.txt)
+
+$(CLIENTS)/.made: $(VENV)/.made $(CLIENT_LISTS)
+	@echo 'installing clients of the drivers into $(CLIENTS) (1.5 GB)'
+	@$(BIN)/python -m venv $(CLIENTS)
+	@$(CLIENTS)/bin/python -m pip --quiet --quiet --disable-pip-version-check install \
+	    $(CLIENT_LISTS:%=-r %)
 	@touch $@
 
-clients: $(VENV)/.clients ## Install cuda-python, numba-cuda and Triton, which tests then run too
+clients: $(CLIENTS)/.made ## Install cuda-python, numba-cuda and Triton, which tests then run too
 .PHONY: clients
 
 # Checks in C: each tests/unit/c/NAME.c is a program of its own, linked with CHECK_CORE and with
@@ -186,7 +192,7 @@ clean: ## Remove what was built; .venv stays
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache
 
 distclean: clean ## Remove .venv too
-	@rm -rf $(VENV)
+	@rm -rf $(VENV) $(CLIENTS)
 
 .PHONY: help demo test stress bench build check check-library lint format regen regen-check wheel clean distclean
 

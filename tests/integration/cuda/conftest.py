@@ -56,9 +56,11 @@ class Devices:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    def python(self, client: str, *arguments: str, **environment: str) -> Any:
+    def python(
+        self, client: str, *arguments: str, python: str = sys.executable, **environment: str
+    ) -> Any:
         """Run one of clients/*.py."""
-        return self.run(sys.executable, HERE / "clients" / client, *arguments, **environment)
+        return self.run(python, HERE / "clients" / client, *arguments, **environment)
 
 
 @pytest.fixture

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import os
-from importlib import metadata
-
 import pytest
+from support.clients import python_with
 
 DRIVER_VERSION = 13000
 
@@ -34,10 +32,6 @@ def test_a_linked_program_computes_and_measures(devices, linked):
     assert found["spin_ms"] == pytest.approx(2, abs=0.02)
 
 
-def is_installed(package: str) -> bool:
-    return any(metadata.distributions(name=package))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("client", "packages"),
@@ -50,11 +44,9 @@ def is_installed(package: str) -> bool:
 )
 def test_a_package_compiles_and_its_kernel_computes(devices, client, packages):
     # GIVEN a package that compiles kernels, and looks for the driver in its own way
-    if missing := [package for package in packages if not is_installed(package)]:
-        assert os.environ.get("KREX_TEST_CLIENTS") != "required", missing
-        pytest.skip(f"not installed: {' '.join(missing)} (make clients)")
+    python = python_with(*packages)
     # WHEN a script compiles a kernel and launches it
-    found = devices.python(client)
+    found = devices.python(client, python=python)
     # THEN the kernel was found in what the package made of it, and computed
     assert found["correct"]
 
