@@ -158,7 +158,8 @@ class Connection:
         command.exclusive, command.protect = request.exclusive, request.protect
         command.memory, command.simulated = request.memory or 0, request.simulated is not None
         command.max_hold_s, command.max_wait_s = request.max_hold_s, request.max_wait_s
-        command.opened = lambda record: self.send({"op": "region_open", "record": record})
+        # Aside: awake, it would take a core while the siblings need one to come to a stop.
+        command.opened = lambda record: self._outbox.aside({"op": "region_open", "record": record})
         command.report = self._tell_region
         command.last_resort = report
         command.out_of_memory = lambda text: self.send({"op": "out_of_memory", "message": text})
@@ -242,10 +243,12 @@ class Connection:
             "simulated": request.simulated is not None,
             "cgroup": str(command.group.path) if command.group else None,
             "lacking": lacking,
+            "aside": True,
         }
         if command.allotment.cpus:
             reply |= {"cpus": command.allotment.cpus, "reserved": command.allotment.reserved}
-        self.send(reply, device.board.fd, *([command.group.freeze_fd] if command.group else []))
+        freeze = [command.group.freeze_fd] if command.group else []
+        self.send(reply, device.board.fd, self._outbox.open_aside(), *freeze)
         if self.whole:
             command.opened(self.whole.record)
 

@@ -20,7 +20,12 @@ Message = dict[str, object]
 
 
 class Channel:
-    """A connected SEQPACKET socket."""
+    """A connected SEQPACKET socket, and maybe another one for messages that can wait.
+
+    The other one is not for poll: to be woken by it would take a core from a region that begins.
+    What is there was said before what comes here next, and is still there when the controller is
+    gone.
+    """
 
     def __init__(self, path: str) -> None:
         """Connect; raises OSError if nobody listens there."""
@@ -28,6 +33,7 @@ class Channel:
         # it from a core that a region may be waiting for.
         self._room = memoryview(bytearray(_LARGEST_MESSAGE))
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._aside: socket.socket | None = None
         try:
             # A stopped controller's backlog and buffer fill up; do not wait for ever. (A Python
             # timeout would not do: a non-blocking connect fails at once when the backlog is full.)
@@ -44,6 +50,19 @@ class Channel:
     def close(self) -> None:
         """Close; the controller sees the end of the connection."""
         self._socket.close()
+        if self._aside:
+            self._aside.close()
+
+    def listen_aside(self, fd: int) -> None:
+        """Take over the descriptor of the other socket."""
+        self._aside = socket.socket(fileno=fd)
+
+    def receive_aside(self) -> Message | None:
+        """The next message that waits there, if any. Raises ControllerError as `receive` does."""
+        try:
+            return self._receive(self._aside, socket.MSG_DONTWAIT)[0] if self._aside else None
+        except BlockingIOError:
+            return None
 
     def send(self, message: Message, fd: int = -1) -> bool:
         """Send one message; False if the controller is gone or takes nothing for 5 s.
@@ -64,9 +83,12 @@ class Channel:
         Raises BlockingIOError if nothing is there and `wait` is false, ControllerError for a
         packet that is not a message.
         """
-        flags = socket.MSG_CMSG_CLOEXEC | (0 if wait else socket.MSG_DONTWAIT)
+        return self._receive(self._socket, 0 if wait else socket.MSG_DONTWAIT)
+
+    def _receive(self, source: socket.socket, flags: int) -> tuple[Message | None, list[int]]:
+        flags |= socket.MSG_CMSG_CLOEXEC
         try:
-            size, ancillary, got, _ = self._socket.recvmsg_into([self._room], 64, flags)
+            size, ancillary, got, _ = source.recvmsg_into([self._room], 64, flags)
         except ConnectionError:
             return None, []
         fds = _descriptors(ancillary)

@@ -72,6 +72,8 @@ class Admission:
         self.lacking = _texts(message.get("lacking"))
         # Where the command runs, and where it does in a region only; none: as it was started.
         self.cpus, self.reserved = _cpus(message.get("cpus")), _cpus(message.get("reserved"))
+        if message.get("aside") is True and len(fds) > 1:
+            channel.listen_aside(fds.pop(1))
         self.board_fd, self.freeze_fd = (*fds, -1, -1)[:2]
 
 

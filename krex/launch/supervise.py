@@ -183,7 +183,16 @@ class Supervisor:
                 self._guard.reopen()
                 self._lost()
             else:
+                self._read_aside()
                 self._on_message(message)
+
+    def _read_aside(self) -> None:
+        """Before anything is done that what was said earlier has a bearing on."""
+        try:
+            while self._channel is not None and (message := self._channel.receive_aside()):
+                self._on_message(message)
+        except ControllerError as error:
+            self._messages.error(str(error))
 
     def _on_message(self, message: Message) -> None:
         operation = message.get("op")
@@ -243,6 +252,7 @@ class Supervisor:
 
     def _lost(self) -> None:
         """The controller is gone: nobody else will thaw the command, or end its records."""
+        self._read_aside()
         self._hang_up()
         self._guard.thaw()
         if self._child is not None:
