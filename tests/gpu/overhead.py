@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from gpu.attempt import NotRun, attempt
 from gpu.programs_of import ROOT, program
@@ -29,6 +30,7 @@ LAUNCHES = 400  # fewer launches than a queue has room for: none of them waits
 _SUBMISSIONS = LAUNCHES + LAUNCHES // 4  # launch_rounds warms up, each time
 _WARM_UP, _LEAST, _MOST = 20, 12, 400  # rounds
 _MEASURE_S, _LIMIT_S = 15.0, 35.0
+_RECORD_S = 2.0
 
 
 class Launcher:
@@ -122,9 +124,18 @@ def _report(job: Job, rows: Sequence[Sequence[float]]) -> None:
         job.measured(name, text, added_ns=added.median, q1_ns=added.q1, q3_ns=added.q3)
 
 
+def _records(report: Path, expected: int) -> list[dict[str, Any]]:
+    """The controller writes the last one when the process has ended, soon after."""
+    deadline = time.monotonic() + _RECORD_S
+    while True:
+        lines = report.read_text().splitlines() if report.exists() else []
+        if len(lines) >= expected or time.monotonic() > deadline:
+            return [json.loads(line) for line in lines]
+        time.sleep(0.01)
+
+
 def _check_records(job: Job, report: Path, rounds: int) -> None:
-    lines = report.read_text().splitlines() if report.exists() else []
-    records = [json.loads(line) for line in lines]
+    records = _records(report, rounds)
     exclusive = count_exclusive(records)
     counted = sum(record.get("submissions", 0) == _SUBMISSIONS for record in records)
     text = f"{len(records)} regions of {rounds} recorded, {exclusive} exclusive, "
