@@ -66,8 +66,8 @@
 
 #define KREX_BOARD_MAGIC UINT64_C(0x31647261786572b4)
 enum {
-    KREX_BOARD_ABI = 2,
-    KREX_BOARD_COMPAT = 2,
+    KREX_BOARD_ABI = 3,
+    KREX_BOARD_COMPAT = 3,
     /* Processes on a device. A process that finds no free block runs unprotected and says so; every
      * region beside it is not exclusive. */
     KREX_BLOCKS = 256,
@@ -93,14 +93,47 @@ enum krex_block_flag {
 
 /* A mark's life. The client moves FREE -> REQUESTED, anything -> LEAVING, and REQUESTED -> SHARED when
  * the lease ran out; the controller moves REQUESTED -> EXCLUSIVE or SHARED, and LEAVING -> FREE. Only
- * leaving is a plain store: nobody else moves a granted mark. */
+ * leaving is a plain store: nobody else moves a granted mark.
+ *
+ * But for the mark of timed events (arm.c), which has no end of its own: it moves by swaps, on both
+ * sides. When all that was timed is read or waited for, the client notes the time and swaps EXCLUSIVE
+ * or SHARED for IDLE; the next timed event swaps it back. The controller swaps IDLE for LEAVING once
+ * that has lasted, and EXCLUSIVE or SHARED for CLOSING if the mark is to end at the next read-out,
+ * where the client then leaves. One that met its limit is FREE at once. The client finds out by its
+ * next swap, which fails. */
 enum krex_mark_state {
     KREX_MARK_FREE = 0,
     KREX_MARK_REQUESTED = 1,
     KREX_MARK_EXCLUSIVE = 2,
     KREX_MARK_SHARED = 3, /* granted, but not exclusive: the record says why */
     KREX_MARK_LEAVING = 4,
+    KREX_MARK_IDLE = 5,
+    KREX_MARK_CLOSING = 6,
 };
+
+/* What the timed pairs of a mark, or of a process, were like; a pair is two timing-enabled events whose
+ * distance was read, or an OpenCL command whose end was. Clients add, and the controller reads: the
+ * mark's once it is LEAVING or ended, the process's at any time. Zeroed with the mark's request. */
+struct krex_audit {
+    uint64_t idle_since_ns; /* of a mark that is IDLE */
+    uint64_t gap_ns;        /* for how long it usually is IDLE before the next event */
+    uint64_t timed_ns;      /* of all pairs together */
+    uint64_t shortest_ns;   /* of one pair; 0: of none */
+    uint32_t shortest_launches;
+    uint32_t events;       /* timing-enabled events that were recorded */
+    uint32_t pairs;        /* that were read; rises after the next */
+    uint32_t pairs_inside; /* both ends in one region */
+    uint32_t cold;         /* first pairs that no launch came before */
+    uint32_t below_floor;  /* shorter than KREX_NOISE_FLOOR_NS */
+    uint32_t empty;        /* nothing was submitted between the two */
+    uint32_t uncovered;    /* launches on a stream that the stop is not behind */
+    uint32_t by_others;    /* submissions by other threads than the one that recorded them */
+    uint32_t after_stop;   /* work submitted after the stop and before its read-out */
+    uint32_t disturbed;    /* memory was allocated, or code loaded, between the two */
+    uint32_t pad[13];
+};
+
+enum { KREX_NOISE_FLOOR_NS = 100000 };
 
 /* One thread's words. Only the thread in `tid` writes; the controller reads after a membarrier. What
  * a thread leaves in them when it ends, its epoch and its count, stays: the next owner goes on. */
@@ -139,6 +172,9 @@ struct krex_block {
     uint32_t marks[KREX_MARKS]; /* enum krex_mark_state; futex words */
     uint32_t line4[8];
 
+    struct krex_audit audits[KREX_MARKS];
+    struct krex_audit audit; /* of all the process's life */
+
     struct krex_word words[KREX_WORDS];
 };
 
@@ -167,7 +203,9 @@ struct krex_board {
 
 _Static_assert(sizeof(struct krex_word) == 64, "a word is a cache line");
 _Static_assert(offsetof(struct krex_block, pass) == 64, "pass has its own line");
-_Static_assert(offsetof(struct krex_block, words) == 320, "words are line-aligned");
+_Static_assert(sizeof(struct krex_audit) == 128, "an audit is two cache lines");
+_Static_assert(offsetof(struct krex_block, audits) == 320, "audits are line-aligned");
+_Static_assert(offsetof(struct krex_block, words) % 64 == 0, "words are line-aligned");
 _Static_assert(offsetof(struct krex_board, gate) == 192, "the gate has its own line");
 _Static_assert(offsetof(struct krex_board, block) == 320, "blocks are line-aligned");
 _Static_assert(sizeof(struct krex_block) % 64 == 0, "blocks are line-aligned");

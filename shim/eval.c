@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For `krex eval overhead`: what the gate adds to a submission, in nanoseconds. On a board of its own,
- * in a process that is not on any other.
+ * For `krex eval overhead`: what the gate adds to a submission, in nanoseconds, on a board of its own,
+ * in a process that is not on any other; and what a lookup takes.
  */
 #include <errno.h>
 #include <string.h>
@@ -73,4 +73,13 @@ EXPORT int krex_eval_overhead(const char *vendor_name, uint64_t times, uint32_t 
     krex_gate_detach();
     munmap(board, sizeof *board);
     return status;
+}
+
+/* Nanoseconds a lookup, as the mean of `times`: by our dlsym, or by that of libc. */
+EXPORT double krex_eval_lookup(void *(*look_up)(void *, const char *), void *library,
+                               const char *name, uint64_t times) {
+    uint64_t start = krex_now_ns();
+    for (uint64_t i = 0; i < times; i++)
+        look_up(library, name);
+    return (double)(krex_now_ns() - start) / (double)times;
 }

@@ -251,10 +251,31 @@ static enum route pass_gate(enum kind kind, bool (*harmless)(const void *), cons
     return NOT_ANNOUNCED;
 }
 
+static __thread void (*volatile before_next)(void);
+
+/* The fast path then finds no generation of its own; from its first look here on it has one again. */
+void krex_gate_call_before_next(void (*call)(void)) {
+    if (krex_thread.passed)
+        return;
+    before_next = call;
+    krex_thread.generation = KREX_SLOW;
+}
+
+static void call_before(void) {
+    void (*call)(void) = before_next;
+    before_next = NULL;
+    krex_compiler_fence();
+    if (!counted)
+        krex_thread.generation = fast_generation();
+    call();
+}
+
 bool krex_gate_enter_slow(void) { return krex_gate_enter_slow_unless(NULL, NULL); }
 
 bool krex_gate_enter_slow_unless(bool (*harmless)(const void *what), const void *what) {
     int saved = errno;
+    if (before_next && !krex_thread.passed)
+        call_before();
     enum route route = pass_gate(SUBMIT, harmless, what);
     errno = saved;
     if (route == NOT_ANNOUNCED)

@@ -98,6 +98,8 @@ bool krex_gate_enter_slow(void);
  * announced. */
 bool krex_gate_enter_slow_unless(bool (*harmless)(const void *what), const void *what);
 void krex_gate_leave_slow(void);
+/* Has this thread's next submission call it, before it is announced; once. Not from inside one. */
+void krex_gate_call_before_next(void (*call)(void));
 bool krex_heavy_enter(void);
 void krex_heavy_leave(bool mine);
 /* Without waiting. False: it would have to wait; else *mine is what krex_heavy_enter returns. */

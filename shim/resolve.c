@@ -133,9 +133,69 @@ static const struct krex_vendor *vendor_of(const char *name) {
     return NULL;
 }
 
-static const char *library_of(const void *address) {
+/* Where a library is; right as long as none has gone, for only then may another one be there. */
+struct place {
+    uintptr_t begin, end;
+    unsigned long long unloads;
+    const char *path;
+};
+
+struct search {
+    uintptr_t address;
+    struct place place; /* at first, where the last one was found */
+};
+
+static bool is_at(const struct place *place, uintptr_t address) {
+    return place->begin <= address && address < place->end;
+}
+
+static struct place place_of(const struct dl_phdr_info *library) {
+    struct place p = {UINTPTR_MAX, 0, library->dlpi_subs, library->dlpi_name};
+    for (size_t i = 0; i < library->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &library->dlpi_phdr[i];
+        uintptr_t begin = library->dlpi_addr + h->p_vaddr, end = begin + h->p_memsz;
+        if (h->p_type != PT_LOAD)
+            continue;
+        p.begin = begin < p.begin ? begin : p.begin;
+        p.end = end > p.end ? end : p.end;
+    }
+    return p;
+}
+
+static int compare_place(struct dl_phdr_info *library, size_t size, void *search) {
+    struct search *s = search;
+    (void)size;
+    if (s->place.unloads != library->dlpi_subs || !is_at(&s->place, s->address))
+        s->place = place_of(library);
+    return is_at(&s->place, s->address);
+}
+
+static const char *library_of_slowly(const void *address) {
     Dl_info info;
     return dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+/* The path of the library that an address is in. dladdr goes through all its symbols, so each thread
+ * remembers where it found the last caller, and the last function: a program looks up many functions
+ * of one library, from one place. A signal's handler that comes in between does without that. */
+enum role { CALLER, FOUND, ROLES };
+
+static const char *library_of(const void *address, enum role role) {
+    static __thread struct place last[ROLES];
+    static __thread bool busy;
+    struct search search = {(uintptr_t)address, {0}};
+    if (busy)
+        return library_of_slowly(address);
+    busy = true;
+    krex_compiler_fence();
+    search.place = last[role];
+    bool known = dl_iterate_phdr(compare_place, &search);
+    if (known)
+        last[role] = search.place;
+    krex_compiler_fence();
+    busy = false;
+    return known ? search.place.path
+                 : library_of_slowly(address); /* it has a namespace of its own */
 }
 
 static bool is_ours(const void *address) {
@@ -169,7 +229,7 @@ static struct krex_answer look_up(const struct krex_vendor *vendor, void *handle
         return (struct krex_answer){fail(name, version), 1};
     if (by_scope)
         return pass;
-    if (real && vendor->owns(library_of(real)))
+    if (real && vendor->owns(library_of(real, FOUND)))
         real = vendor->hand_out(name, real);
     return (struct krex_answer){real, 1};
 }
@@ -184,7 +244,7 @@ krex_look_up(void *handle, const char *name, const char *version, const void *ca
     /* The vendor's library builds its tables by lookups: those must find the driver's functions. */
     const struct krex_vendor *vendor =
         name && krex_next_dlsym && krex_next_dlvsym ? vendor_of(name) : NULL;
-    if (vendor && !vendor->owns(library_of(caller)))
+    if (vendor && !vendor->owns(library_of(caller, CALLER)))
         pass = look_up(vendor, handle, name, version);
     errno = saved;
     return pass;

@@ -44,8 +44,8 @@ extern void *const krex_cu_hooks[KREX_CU_LINES];
 /* By line: the driver's function. NULL: it has none, or nobody has looked yet. */
 extern void *krex_cu_route[KREX_CU_LINES];
 void *krex_cu_find_slow(int line);
-/* Of a simulated driver: the number of the device in its process; negative: it is none. Else NULL. */
-extern int (*krex_cu_simulated)(CUdevice);
+/* The number of a simulated device; negative: it is another. */
+int krex_cu_simulated(CUdevice device);
 
 /* Never NULL: what the driver lacks says so when it is called. */
 static inline void *krex_cu_find(int line) {
@@ -57,15 +57,10 @@ static inline void *krex_cu_find(int line) {
 
 /* loader.c; krex_cu_find_any is in drain.h. */
 bool krex_cu_owns(const char *path);
-/* Looks up all routes at once, if a driver is loaded. True: they are there. */
-bool krex_cu_choose_routes(void);
 
 /* proc.c */
 bool krex_cu_cares(const char *name);
 void *krex_cu_hand_out(const char *name, void *real);
-/* Reports a submission that there is no hook for, if somebody was given one before there was anybody
- * to tell. */
-void krex_cu_report_unlisted(void);
 
 /* device.c */
 

@@ -10,12 +10,13 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
+
+from api_source import ATTRIBUTE, HeaderError, Param, download_wheel, parse_params
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "cuda-headers"
 
@@ -44,17 +45,6 @@ TYPEDEFS = (
 )
 # What these include and need not find; cudaProfiler.h is in another wheel and says nothing more.
 STAND_INS = ("GL/gl.h", "EGL/egl.h", "EGL/eglext.h", "vdpau/vdpau.h", "cudaProfiler.h")
-
-
-class HeaderError(Exception):
-    """The headers say something that the generator has no answer to."""
-
-
-class Param(NamedTuple):
-    """A parameter, with its type as the header spells it."""
-
-    type: str
-    name: str
 
 
 class Typedef(NamedTuple):
@@ -104,19 +94,7 @@ def fetch() -> None:
     for folder, (requirement, digest) in zip(folders(), PINS.values(), strict=True):
         if not is_complete(folder):
             with tempfile.TemporaryDirectory() as scratch:
-                _unpack(_download(requirement, digest, Path(scratch)), folder)
-
-
-def _download(requirement: str, digest: str, folder: Path) -> Path:
-    pinned = folder / "requirements.txt"
-    pinned.write_text(f"{requirement} --hash=sha256:{digest}\n")
-    # The headers are the same for all platforms; the hash is that of one wheel.
-    options = ["--no-deps", "--only-binary=:all:", "--platform=manylinux2014_x86_64"]
-    command = [sys.executable, "-m", "pip", "-qq", "--disable-pip-version-check", "download"]
-    command += [*options, "--require-hashes", "--dest", str(folder), "-r", str(pinned)]
-    if subprocess.run(command, check=False).returncode:
-        raise HeaderError(f"could not fetch {requirement}")
-    return next(folder.glob("*.whl"))
+                _unpack(download_wheel(requirement, digest, Path(scratch)), folder)
 
 
 def _unpack(wheel: Path, folder: Path) -> None:
@@ -137,7 +115,6 @@ FUNCTION = re.compile(r"\bCUresult\s+(cu[A-Z]\w*)\s*\(([^;{}]*)\)\s*;")
 POINTER = re.compile(r"\btypedef\s+CUresult\s*\(\s*\*\s*(PFN_\w+)\s*\)\s*\(([^;{}]*)\)\s*;")
 POINTER_NAME = re.compile(r"PFN_(cu\w+?)_v(\d+)(?:_(ptsz|ptds))?")
 ALIAS = re.compile(r"\btypedef\s+(\w+)\s+(\w+)\s*;")
-ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
 
 
 def preprocess(include: Path) -> str:
@@ -155,26 +132,6 @@ def preprocess(include: Path) -> str:
     if done.returncode:
         raise HeaderError(done.stderr.strip())
     return ATTRIBUTE.sub(" ", done.stdout)
-
-
-def spell(text: str) -> str:
-    """One spelling for a type: `const void*` and `const  void *` are both `const void *`."""
-    text = re.sub(r"\s*\*\s*", " * ", text)
-    text = re.sub(r"\s+", " ", text).strip().replace("* *", "**")
-    return re.sub(r"\bunsigned(?! (int|char|short|long))", "unsigned int", text)
-
-
-def parse_params(text: str) -> tuple[Param, ...]:
-    """The parameters of a declaration; the headers name all of them."""
-    if text.strip() in ("", "void"):
-        return ()
-    params = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\w.*[\s*])(\w+)\s*", part, re.S)
-        if not match or "(" in part:
-            raise HeaderError(f"a parameter that can't be read: {part.strip()}")
-        params.append(Param(spell(match[1]), match[2]))
-    return tuple(params)
 
 
 def parse_typedefs(text: str) -> list[Typedef]:

@@ -1,35 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each function of the CUDA driver API does to a device: the decisions behind api.def.
 
-Every function is named, by its public name (without _v2, _ptsz, _ptds: all forms of a function are
-of one kind). There are no patterns and no default, so that a new function asks for a decision. In
-doubt a function is of the stronger kind: a heavy call too many waits a little, one too few spoils
-somebody's measurement.
+Functions are named by their public names (without _v2, _ptsz, _ptds: all forms of a function are of
+one kind).
 """
 
 from collections.abc import Iterator
 
-# What each kind means. What comes before the first `_` is its class.
-KINDS = {
-    "SUBMIT": "leaves work on a device, or work that is ordered with its queues",
-    "SUBMIT_SYNC": "the same, and may wait inside the call until it is done",
-    "SUBMIT_HOST": "has the driver call back into the program when the stream gets there",
-    "SUBMIT_WAIT": "makes a stream wait for what may come from outside the device, or never",
-    "SUBMIT_EVENT": "records or waits for an event: orders others, no load of its own",
-    "SUBMIT_ALLOC": "allocates in the order of a stream: that there is no memory is reported",
-    "HEAVY": "allocates, frees, maps or loads: disturbs the device or can take seconds",
-    "HEAVY_STREAM": "the same: destroys a stream, and with it what is captured there",
-    "HEAVY_ALLOC": "the same: allocates device memory, and that there is none is reported",
-    "CONTEXT": "brings a context to life, or hands one out: needs a ticket",
-    "CONTEXT_END": "destroys a context, or can",
-    "CAPTURE": "begins a stream capture: deferred while a region is acquired, and counted",
-    "CAPTURE_END": "ends one: never gated, counted down",
-    "RESOLVE": "hands out function addresses",
-    "NEVER": "waits and queries, or what somebody's wait depends on: must never be gated",
-    "PASS": "can't touch the device (reflect, set, build): not gated",
-}
-# The classes whose functions get an interposed function.
-HOOKED = ("SUBMIT", "HEAVY", "CONTEXT", "CAPTURE", "RESOLVE")
+import api_kinds
+
+KINDS = api_kinds.KINDS
 
 # The functions of each kind.
 NAMES = {
@@ -65,8 +45,9 @@ NAMES = {
     "SUBMIT_HOST": "cuLaunchHostFunc cuStreamAddCallback",
     "SUBMIT_WAIT": """
         cuStreamWaitValue32 cuStreamWaitValue64 cuStreamBatchMemOp cuWaitExternalSemaphoresAsync""",
+    "SUBMIT_RECORD": "cuEventRecord cuEventRecordWithFlags",
+    "SUBMIT_JOIN": "cuStreamWaitEvent",
     "SUBMIT_EVENT": """
-        cuEventRecord cuEventRecordWithFlags cuStreamWaitEvent
         cuCtxRecordEvent cuCtxWaitEvent cuGreenCtxRecordEvent cuGreenCtxWaitEvent""",
     # With lazy loading, what asks about a function may be what loads it, and a load may wait for
     # the device. So may freeing, unmapping, and what resizes a context's own memory.
@@ -74,9 +55,9 @@ NAMES = {
         cuInit cuCtxSetLimit cuCtxEnablePeerAccess cuCtxDisablePeerAccess
         cuCtxResetPersistingL2Cache
         cuStreamCreate cuStreamCreateWithPriority cuGreenCtxStreamCreate
-        cuModuleLoad cuModuleLoadData cuModuleLoadDataEx cuModuleLoadFatBinary cuModuleUnload
+        cuModuleUnload
         cuModuleGetFunction cuModuleGetGlobal cuModuleGetTexRef cuModuleGetSurfRef
-        cuLibraryLoadData cuLibraryLoadFromFile cuLibraryUnload cuLibraryGetKernel
+        cuLibraryUnload cuLibraryGetKernel
         cuLibraryGetModule
         cuLibraryGetGlobal cuLibraryGetManaged cuLibraryGetUnifiedFunction
         cuKernelGetFunction cuKernelGetAttribute cuKernelSetAttribute cuKernelSetCacheConfig
@@ -118,6 +99,9 @@ NAMES = {
         cuGraphicsVDPAURegisterVideoSurface cuGraphicsVDPAURegisterOutputSurface
         cuGraphicsUnregisterResource cuGLRegisterBufferObject cuGLUnregisterBufferObject
         cuCheckpointProcessCheckpoint cuCheckpointProcessRestore cuCheckpointOperationComplete""",
+    "HEAVY_LOAD": """
+        cuModuleLoad cuModuleLoadData cuModuleLoadDataEx cuModuleLoadFatBinary
+        cuLibraryLoadData cuLibraryLoadFromFile""",
     "HEAVY_STREAM": "cuStreamDestroy",
     "HEAVY_ALLOC": "cuMemAlloc cuMemAllocPitch cuMemAllocManaged cuMemCreate",
     "SUBMIT_ALLOC": "cuMemAllocAsync cuMemAllocFromPoolAsync",
@@ -132,10 +116,13 @@ NAMES = {
         cuStreamBeginCaptureToCig""",
     "CAPTURE_END": "cuStreamEndCapture cuStreamEndCaptureToCig",
     "RESOLVE": "cuGetProcAddress",
+    "TRACK_MADE": "cuEventCreate",
+    "TRACK_GONE": "cuEventDestroy",
+    "TRACK_READ": "cuEventElapsedTime",
+    "TRACK_WAIT": "cuCtxSynchronize cuStreamSynchronize cuEventSynchronize",
     # Locking and unlocking another process is its suspension: nothing of it may wait for a gate.
     "NEVER": """
-        cuCtxSynchronize cuStreamSynchronize cuEventSynchronize
-        cuStreamQuery cuEventQuery cuEventElapsedTime
+        cuStreamQuery cuEventQuery
         cuStreamIsCapturing cuStreamGetCaptureInfo cuStreamUpdateCaptureDependencies
         cuThreadExchangeStreamCaptureMode
         cuCheckpointProcessLock cuCheckpointProcessUnlock cuCheckpointProcessGetState""",
@@ -190,7 +177,7 @@ NAMES = {
         cuStreamGetPriority cuStreamGetFlags cuStreamGetId cuStreamGetCtx cuStreamGetGreenCtx
         cuStreamGetDevice cuStreamGetDevResource cuStreamCopyAttributes cuStreamGetAttribute
         cuStreamSetAttribute
-        cuEventCreate cuEventDestroy cuEventCreateFromEGLSync
+        cuEventCreateFromEGLSync
 
         cuGraphCreate cuGraphDestroy cuGraphDestroyNode cuGraphClone cuGraphDebugDotPrint
         cuGraphAddMemcpyNode cuGraphAddMemsetNode cuGraphAddHostNode cuGraphAddChildGraphNode
@@ -241,7 +228,5 @@ NAMES = {
 
 
 def decisions() -> Iterator[tuple[str, str]]:
-    """Each (function, kind), in the order of the tables; a name in two of them comes twice."""
-    for kind in KINDS:
-        for name in NAMES[kind].split():
-            yield name, kind
+    """Each (function, kind); see api_kinds."""
+    return api_kinds.decisions(NAMES)

@@ -5,19 +5,20 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../board.h"
 #include "../elsewhere.h"
 #include "../gate.h"
+#include "../gpu/key.h"
+#include "../gpu/unlisted.h"
 #include "api.h"
 #include "drain.h"
 
 static bool simulated_key(CUdevice device, char key[KREX_DEVICE_KEY_SIZE]) {
-    int number = krex_cu_choose_routes() && krex_cu_simulated ? krex_cu_simulated(device) : -1;
+    int number = krex_cu_simulated(device);
     if (number >= 0)
-        snprintf(key, KREX_DEVICE_KEY_SIZE, "sim:%d", number);
+        krex_simulated_key(number, key);
     return number >= 0;
 }
 
@@ -46,20 +47,9 @@ static bool part_key(CUdevice device, char key[KREX_DEVICE_KEY_SIZE]) {
 }
 
 static bool address_key(CUdevice device, char key[KREX_DEVICE_KEY_SIZE]) {
-    char address[64] = "", *rest = address;
-    unsigned long part[4]; /* domain:bus:device.function, with more or fewer zeros */
-    if (KREX_CU_REAL(cuDeviceGetPCIBusId)(address, sizeof address, device) != CUDA_SUCCESS)
-        return false;
-    for (int i = 0; i < 4; i++) {
-        char *begin = rest;
-        part[i] = strtoul(begin, &rest, 16);
-        if (rest == begin)
-            return false;
-        rest += *rest == ':' || *rest == '.';
-    }
-    snprintf(key, KREX_DEVICE_KEY_SIZE, "pci:%04lx:%02lx:%02lx.%lx", part[0], part[1], part[2],
-             part[3]);
-    return true;
+    char address[64] = "";
+    return KREX_CU_REAL(cuDeviceGetPCIBusId)(address, sizeof address, device) == CUDA_SUCCESS &&
+           krex_address_key(address, key);
 }
 
 bool krex_cu_context_on(CUdevice device, char key[KREX_DEVICE_KEY_SIZE]) {
@@ -68,7 +58,7 @@ bool krex_cu_context_on(CUdevice device, char key[KREX_DEVICE_KEY_SIZE]) {
     bool known = simulated_key(device, key) || part_key(device, key) || address_key(device, key);
     if (known) {
         krex_context_on(key);
-        krex_cu_report_unlisted();
+        krex_report_unlisted();
     }
     errno = saved;
     return known;

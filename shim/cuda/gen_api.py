@@ -13,19 +13,20 @@ DIR are the include folders of the releases to cover; without one, the pinned on
 Exit status: 1 stale (--check) or undecided, 2 no headers.
 """
 
-import argparse
 import collections
-import difflib
-import hashlib
 import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "gpu"))
+
+import api_command
 import cuda_headers
 import cuda_kinds
-from cuda_headers import HeaderError, Param, Release, Typedef
+from api_source import HeaderError, Param, declare, parse_params
+from cuda_headers import Release, Typedef
 
 OUTPUT = Path(__file__).resolve().parent / "api.def"
 
@@ -141,15 +142,7 @@ def entries(releases: Sequence[Release]) -> list[Entry]:
 
 def check_decisions(bases: set[str]) -> None:
     """Each function has one kind, and each kind is of a function that there is."""
-    decided = [name for name, _ in cuda_kinds.decisions()]
-    problems = {
-        "no kind in cuda_kinds.py for": bases - {*decided},
-        "in cuda_kinds.py but not in the headers": {*decided} - bases,
-        "twice in cuda_kinds.py": {name for name in decided if decided.count(name) > 1},
-    }
-    for text, names in problems.items():
-        if names:
-            raise HeaderError(f"{text}: " + " ".join(sorted(names)))
+    api_command.check_decisions(cuda_kinds.decisions(), bases, "cuda_kinds.py")
 
 
 def check_shape(entry: Entry) -> Entry:
@@ -177,11 +170,6 @@ def stream_of(entry: Entry) -> str:
 # --- from entries to text, and back ---
 
 
-def declare(param: Param) -> str:
-    """A parameter as in a declaration."""
-    return param.type + ("" if param.type.endswith("*") else " ") + param.name
-
-
 def line(entry: Entry) -> str:
     """An entry's line."""
     kind, symbol, base, version, flag, entry_params = entry
@@ -193,14 +181,13 @@ def line(entry: Entry) -> str:
 
 def digest(found: Iterable[Entry]) -> str:
     """Sum up what the headers say and nobody decides."""
-    facts = [line(e._replace(kind="PASS")) for e in found]
-    return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+    return api_command.digest(line(e._replace(kind="PASS")) for e in found)
 
 
 def render(found: Iterable[Entry], releases: str) -> str:
     """The text of api.def."""
     ordered = sorted(found, key=lambda e: (e.base, e.version, e.flag))
-    kinds = "\n".join(f"//   {kind:<13} {what}" for kind, what in cuda_kinds.KINDS.items())
+    kinds = api_command.describe(cuda_kinds.KINDS)
     banner = BANNER.format(releases=releases, digest=digest(ordered), kinds=kinds)
     return "\n".join([banner, *map(line, ordered)]) + "\n"
 
@@ -210,7 +197,7 @@ def parse_line(text: str) -> Entry:
     match = LINE.fullmatch(text)
     if not match:
         raise HeaderError(f"not a line of api.def: {text}")
-    params = cuda_headers.parse_params(match[6])
+    params = parse_params(match[6])
     return Entry(match[1], match[2], match[3], int(match[4]), match[5], params)
 
 
@@ -234,58 +221,16 @@ def regenerate(old: str) -> str:
     return render(found, ", ".join(cuda_headers.PINS))
 
 
-# --- the command ---
-
-
-def fail(status: int, message: str) -> NoReturn:
-    """Say why and end."""
-    print(f"gen_api: {message}", file=sys.stderr)
-    sys.exit(status)
-
-
-def compare(old: str, new: str) -> None:
-    """End with a diff if api.def is stale."""
-    if old != new:
-        before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-        sys.stdout.writelines(difflib.unified_diff(before, after, "api.def", "generated"))
-        fail(1, "api.def is stale; run python shim/cuda/gen_api.py --fetch")
-
-
-def parse_options() -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("include", nargs="*", type=Path, metavar="DIR", help="include folders")
-    parser.add_argument("--fetch", action="store_true", help="get the pinned headers into build/")
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="write nothing; print a diff and exit 1 if api.def is stale",
-    )
-    return parser.parse_args()
-
-
-def main() -> None:
-    """Write api.def, or check it."""
-    options = parse_options()
-    old = OUTPUT.read_text(encoding="utf-8") if OUTPUT.exists() else ""
-    try:
-        if options.fetch:
-            cuda_headers.fetch()
-        folders = options.include or cuda_headers.folders()
-        missing = [folder for folder in folders if not (folder / "cuda.h").exists()]
-        if not missing:
-            new = generate(folders)
-        elif options.check and not options.include:
-            new = regenerate(old)
-        else:
-            fail(2, f"no cuda.h in {missing[0]}; --fetch gets the pinned headers")
-    except HeaderError as error:
-        fail(1, str(error))
-    if options.check:
-        compare(old, new)
-    else:
-        OUTPUT.write_text(new, encoding="utf-8")
-
+GENERATOR = api_command.Generator(
+    script="shim/cuda/gen_api.py",
+    output=OUTPUT,
+    needs="cuda.h",
+    complete=lambda folder: (folder / "cuda.h").exists(),
+    fetch=cuda_headers.fetch,
+    folders=cuda_headers.folders,
+    generate=generate,
+    regenerate=regenerate,
+)
 
 if __name__ == "__main__":
-    main()
+    api_command.run(GENERATOR, (__doc__ or "").partition("\n")[0])

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The hooks: one body a kind (api.def). Each finds the driver's function before it announces, because
- * the first lookup takes the loader's lock.
+ * The hooks: one body a kind (api.def), most of them in ../gpu/hooks.h.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "../client.h"
-#include "../gate.h"
 #include "api.h"
 #include "drain.h"
 
-#define HOOK __attribute__((visibility("default")))
+#define KREX_HOOK_REAL KREX_CU_REAL
+#define KREX_HOOK_GPU krex_cu_gpu
+#define KREX_HOOK_SEE krex_cu_see_current
+#define KREX_HOOK_SUCCESS CUDA_SUCCESS
+#define KREX_HOOK_NO_MEMORY CUDA_ERROR_OUT_OF_MEMORY
+#include "../gpu/hooks.h"
+#include "../gpu/timing.h"
 
 /* --- submissions --- */
 
@@ -25,8 +27,8 @@ static bool is_captured(const void *stream) {
                                   : result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
-/* Where the fast path gave up. A process that isn't attached by now has no context, or no controller. */
-static __attribute__((noinline, cold)) bool enter_slow(CUstream stream) {
+/* A process that isn't attached by now has no context, or no controller. */
+static unsigned int enter_slow(const void *stream) {
     krex_cu_see_current();
     if (!krex_load_relaxed(&krex_process.generation))
         return false;
@@ -42,57 +44,17 @@ static __attribute__((noinline, cold)) bool enter_slow(CUstream stream) {
 #define KREX_STREAM_PTDS(stream) (stream)
 #define KREX_STREAM_PTSZ(stream) ((stream) ? (stream) : CU_STREAM_PER_THREAD)
 
-#define KREX_CU_ENTER(flag, stream)                                                                \
-    (__builtin_expect(krex_gate_enter_fast(), 1) || enter_slow(KREX_STREAM_##flag(stream)))
-
 #define KREX_CU_SUBMIT(ret, symbol, flag, stream, params, args)                                    \
-    HOOK ret symbol params;                                                                        \
-    ret symbol params {                                                                            \
-        krex_fn_##symbol real = KREX_CU_REAL(symbol);                                              \
-        bool mine = KREX_CU_ENTER(flag, stream);                                                   \
-        ret result = real args;                                                                    \
-        krex_gate_leave(mine);                                                                     \
-        return result;                                                                             \
-    }
+    KREX_HOOK_SUBMIT(ret, symbol, KREX_STREAM_##flag(stream), params, args)
+#define KREX_CU_SUBMIT_SYNC(ret, symbol, flag, stream, params, args)                               \
+    KREX_HOOK_SUBMIT_SYNC(ret, symbol, KREX_STREAM_##flag(stream), params, args)
+#define KREX_CU_SUBMIT_ALLOC(ret, symbol, flag, stream, params, args)                              \
+    KREX_HOOK_SUBMIT_ALLOC(ret, symbol, KREX_STREAM_##flag(stream), params, args)
 
 /* That the driver calls back is no submission, and what waits in a stream is the drain's business. */
 #define KREX_CU_SUBMIT_HOST KREX_CU_SUBMIT
 #define KREX_CU_SUBMIT_WAIT KREX_CU_SUBMIT
 #define KREX_CU_SUBMIT_EVENT KREX_CU_SUBMIT
-
-/* Announces its submission, not its wait: see vendor.c. It is counted before it leaves the gate: who
- * sees the retraction sees the count. */
-#define KREX_CU_SUBMIT_SYNC(ret, symbol, flag, stream, params, args)                               \
-    HOOK ret symbol params;                                                                        \
-    ret symbol params {                                                                            \
-        krex_fn_##symbol real = KREX_CU_REAL(symbol);                                              \
-        bool mine = KREX_CU_ENTER(flag, stream);                                                   \
-        if (mine)                                                                                  \
-            krex_add_seq_cst(&krex_cu_inside, 1);                                                  \
-        krex_gate_leave(mine);                                                                     \
-        ret result = real args;                                                                    \
-        if (mine)                                                                                  \
-            krex_add_seq_cst(&krex_cu_inside, -1);                                                 \
-        return result;                                                                             \
-    }
-
-/* --- memory --- */
-
-/* A program that is refused memory while others have some is not wrong: whoever judges it is told. */
-static __attribute__((noinline, cold)) void note_refusal(uint64_t bytes) {
-    char text[24];
-    int saved = errno;
-    snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
-    if (krex_process.generation)
-        krex_client_send(KREX_WIRE_NOTE, 0, 0, "allocation_refused", text);
-    errno = saved;
-}
-
-static CUresult allocated(CUresult result, uint64_t bytes) {
-    if (__builtin_expect(result == CUDA_ERROR_OUT_OF_MEMORY, 0))
-        note_refusal(bytes);
-    return result;
-}
 
 #define KREX_BYTES_cuMemAlloc bytesize
 #define KREX_BYTES_cuMemAlloc_v2 bytesize
@@ -105,21 +67,44 @@ static CUresult allocated(CUresult result, uint64_t bytes) {
 #define KREX_BYTES_cuMemAllocFromPoolAsync bytesize
 #define KREX_BYTES_cuMemAllocFromPoolAsync_ptsz bytesize
 
-#define KREX_CU_SUBMIT_ALLOC(ret, symbol, flag, stream, params, args)                              \
-    HOOK ret symbol params;                                                                        \
-    ret symbol params {                                                                            \
-        krex_fn_##symbol real = KREX_CU_REAL(symbol);                                              \
-        bool mine = KREX_CU_ENTER(flag, stream);                                                   \
-        ret result = real args;                                                                    \
-        krex_gate_leave(mine);                                                                     \
-        return allocated(result, KREX_BYTES_##symbol);                                             \
-    }
+/* --- timing --- */
+
+static bool is_legacy(const void *stream) { return !stream || stream == CU_STREAM_LEGACY; }
+
+/* The legacy stream and every blocking one wait for each other. */
+static bool orders(const void *stream, const void *other) {
+    unsigned int flags = CU_STREAM_NON_BLOCKING;
+    if (is_legacy(stream) == is_legacy(other))
+        return is_legacy(stream);
+    KREX_CU_REAL(cuStreamGetFlags)((CUstream)(is_legacy(stream) ? other : stream), &flags);
+    return !(flags & CU_STREAM_NON_BLOCKING);
+}
+
+#define KREX_CU_SUBMIT_RECORD(ret, symbol, flag, stream, params, args)                             \
+    KREX_HOOK_SUBMIT_RECORD(ret, symbol, hEvent, KREX_STREAM_##flag(stream), params, args)
+#define KREX_CU_SUBMIT_JOIN(ret, symbol, flag, stream, params, args)                               \
+    KREX_HOOK_SUBMIT_JOIN(ret, symbol, hEvent, KREX_STREAM_##flag(stream), params, args)
+#define KREX_CU_TRACK_MADE(ret, symbol, flag, stream, params, args)                                \
+    KREX_HOOK_TRACK_MADE(ret, symbol, phEvent, Flags, params, args)
+#define KREX_CU_TRACK_GONE(ret, symbol, flag, stream, params, args)                                \
+    KREX_HOOK_TRACK_GONE(ret, symbol, hEvent, params, args)
+#define KREX_CU_TRACK_READ(ret, symbol, flag, stream, params, args)                                \
+    KREX_HOOK_TRACK_READ(ret, symbol, pMilliseconds, hStart, hEnd, params, args)
+
+#define KREX_WAITED_cuCtxSynchronize(flag) NULL, NULL
+#define KREX_WAITED_cuCtxSynchronize_v2(flag) NULL, NULL
+#define KREX_WAITED_cuStreamSynchronize(flag) KREX_STREAM_##flag(hStream), NULL
+#define KREX_WAITED_cuStreamSynchronize_ptsz(flag) KREX_STREAM_##flag(hStream), NULL
+#define KREX_WAITED_cuEventSynchronize(flag) NULL, hEvent
+#define KREX_CU_TRACK_WAIT(ret, symbol, flag, stream, params, args)                                \
+    KREX_CU_WAIT(ret, symbol, KREX_WAITED_##symbol(flag), params, args)
+#define KREX_CU_WAIT(...) KREX_HOOK_TRACK_WAIT(__VA_ARGS__)
 
 /* --- heavy calls --- */
 
 /* A process is registered for the device of its first context, unless its command has one: before
  * that there is nothing to be heavy on. */
-static bool heavy_enter(void) {
+static unsigned int heavy_enter(void) {
     if (!krex_process.generation && getenv("KREX_COMMAND"))
         return krex_heavy_enter();
     krex_cu_see_current();
@@ -127,36 +112,13 @@ static bool heavy_enter(void) {
 }
 
 #define KREX_CU_HEAVY(ret, symbol, flag, stream, params, args)                                     \
-    HOOK ret symbol params;                                                                        \
-    ret symbol params {                                                                            \
-        krex_fn_##symbol real = KREX_CU_REAL(symbol);                                              \
-        bool mine = heavy_enter();                                                                 \
-        ret result = real args;                                                                    \
-        krex_heavy_leave(mine);                                                                    \
-        return result;                                                                             \
-    }
-
+    KREX_HOOK_HEAVY(ret, symbol, stream, params, args)
+#define KREX_CU_HEAVY_LOAD(ret, symbol, flag, stream, params, args)                                \
+    KREX_HOOK_HEAVY_LOAD(ret, symbol, stream, params, args)
 #define KREX_CU_HEAVY_ALLOC(ret, symbol, flag, stream, params, args)                               \
-    HOOK ret symbol params;                                                                        \
-    ret symbol params {                                                                            \
-        krex_fn_##symbol real = KREX_CU_REAL(symbol);                                              \
-        bool mine = heavy_enter();                                                                 \
-        ret result = real args;                                                                    \
-        krex_heavy_leave(mine);                                                                    \
-        return allocated(result, KREX_BYTES_##symbol);                                             \
-    }
-
+    KREX_HOOK_HEAVY_ALLOC(ret, symbol, stream, params, args)
 #define KREX_CU_HEAVY_STREAM(ret, symbol, flag, stream, params, args)                              \
-    HOOK ret symbol params;                                                                        \
-    ret symbol params {                                                                            \
-        krex_fn_##symbol real = KREX_CU_REAL(symbol);                                              \
-        bool mine = heavy_enter();                                                                 \
-        ret result = real args;                                                                    \
-        if (result == CUDA_SUCCESS)                                                                \
-            krex_cu_stream_destroyed(stream);                                                      \
-        krex_heavy_leave(mine);                                                                    \
-        return result;                                                                             \
-    }
+    KREX_HOOK_HEAVY_STREAM(ret, symbol, stream, params, args)
 
 /* --- contexts --- */
 
@@ -229,24 +191,24 @@ static CUresult end_making_green(struct making m, CUresult result) {
     return end_making(m, real args, pContext, KREX_CU_NO_PRIMARY)
 
 #define KREX_CU_CONTEXT(ret, symbol, flag, stream, params, args)                                   \
-    HOOK ret symbol params;                                                                        \
+    KREX_HOOK ret symbol params;                                                                   \
     ret symbol params { KREX_MAKE_##symbol(args); }
 
 /* The drain lets go of the context only behind the gate: until then its work is drained. */
 struct ending {
     CUcontext context;
-    bool heavy;
+    unsigned int pass;
 };
 
 static struct ending begin_ending(CUcontext context) {
     struct ending e = {context, heavy_enter()};
-    krex_cu_context_ending(context);
+    krex_gpu_context_ending(&krex_cu_gpu, context);
     return e;
 }
 
 static CUresult end_ending(struct ending e, CUresult result, bool gone) {
-    krex_cu_context_ended(e.context, result == CUDA_SUCCESS && gone);
-    krex_heavy_leave(e.heavy);
+    krex_gpu_context_ended(&krex_cu_gpu, e.context, result == CUDA_SUCCESS && gone);
+    heavy_leave(e.pass);
     return result;
 }
 
@@ -285,32 +247,18 @@ static CUcontext context_of_green(CUgreenCtx green) {
     KREX_CU_END(cuGreenCtxDestroy, args, context_of_green(hCtx), true)
 
 #define KREX_CU_CONTEXT_END(ret, symbol, flag, stream, params, args)                               \
-    HOOK ret symbol params;                                                                        \
+    KREX_HOOK ret symbol params;                                                                   \
     ret symbol params { KREX_END_##symbol(args); }
 
 /* --- captures --- */
 
 #define KREX_CU_CAPTURE(ret, symbol, flag, stream, params, args)                                   \
-    HOOK ret symbol params;                                                                        \
-    ret symbol params {                                                                            \
-        krex_fn_##symbol real = KREX_CU_REAL(symbol);                                              \
-        krex_cu_see_current();                                                                     \
-        uint64_t token = krex_cu_capture_enter();                                                  \
-        ret result = real args;                                                                    \
-        krex_cu_capture_begun(token, KREX_STREAM_##flag(stream), result == CUDA_SUCCESS);          \
-        return result;                                                                             \
-    }
-
+    KREX_HOOK_CAPTURE(ret, symbol, KREX_STREAM_##flag(stream), params, args)
 #define KREX_CU_CAPTURE_END(ret, symbol, flag, stream, params, args)                               \
-    HOOK ret symbol params;                                                                        \
-    ret symbol params {                                                                            \
-        ret result = KREX_CU_REAL(symbol) args;                                                    \
-        krex_cu_capture_ended(KREX_STREAM_##flag(stream), result);                                 \
-        return result;                                                                             \
-    }
+    KREX_HOOK_CAPTURE_END(ret, symbol, KREX_STREAM_##flag(stream), params, args)
 
 /* proc.c has these. */
-#define KREX_CU_RESOLVE(ret, symbol, flag, stream, params, args) HOOK ret symbol params;
+#define KREX_CU_RESOLVE(ret, symbol, flag, stream, params, args) KREX_HOOK ret symbol params;
 #define KREX_CU_NEVER(...)
 #define KREX_CU_PASS(...)
 
@@ -326,8 +274,15 @@ void *const krex_cu_hooks[KREX_CU_LINES] = {
 #define KREX_LIST_SUBMIT_HOST KREX_HOOKED
 #define KREX_LIST_SUBMIT_WAIT KREX_HOOKED
 #define KREX_LIST_SUBMIT_EVENT KREX_HOOKED
+#define KREX_LIST_SUBMIT_RECORD KREX_HOOKED
+#define KREX_LIST_SUBMIT_JOIN KREX_HOOKED
 #define KREX_LIST_SUBMIT_ALLOC KREX_HOOKED
+#define KREX_LIST_TRACK_MADE KREX_HOOKED
+#define KREX_LIST_TRACK_GONE KREX_HOOKED
+#define KREX_LIST_TRACK_READ KREX_HOOKED
+#define KREX_LIST_TRACK_WAIT KREX_HOOKED
 #define KREX_LIST_HEAVY KREX_HOOKED
+#define KREX_LIST_HEAVY_LOAD KREX_HOOKED
 #define KREX_LIST_HEAVY_ALLOC KREX_HOOKED
 #define KREX_LIST_HEAVY_STREAM KREX_HOOKED
 #define KREX_LIST_CONTEXT KREX_HOOKED

@@ -7,47 +7,10 @@
  */
 #include <string.h>
 
-#include "../client.h"
-#include "../gate.h"
+#include "../gpu/unlisted.h"
 #include "api.h"
 
 #define HOOK __attribute__((visibility("default")))
-
-/* --- functions of a driver newer than api.def --- */
-
-static char unlisted[64]; /* the first that was given out */
-static uint32_t unlisted_state;
-enum { NONE, BEING_WRITTEN, WRITTEN };
-
-void krex_cu_report_unlisted(void) {
-    if (krex_load_acquire(&unlisted_state) == WRITTEN && krex_client_flag(KREX_FLAG_UNLISTED))
-        krex_client_send(KREX_WIRE_NOTE, 0, 0, "unlisted_submission", unlisted);
-}
-
-/* The process's regions are no longer certain. A runtime asks for all functions before there is a
- * context, and so before there is anybody to tell. */
-static void note_unlisted(const char *name) {
-    if (krex_cas_u32(&unlisted_state, NONE, BEING_WRITTEN)) {
-        strncpy(unlisted, name, sizeof unlisted - 1);
-        krex_store_release(&unlisted_state, WRITTEN);
-    }
-    krex_cu_report_unlisted();
-}
-
-static bool has_one_of(const char *name, const char *const *words) {
-    while (*words && !strstr(name, *words))
-        words++;
-    return *words;
-}
-
-/* Nearly right for the listed functions: most of what it misses is about graphics. */
-static bool sounds_like_submission(const char *name) {
-    static const char *const does[] = {"Launch", "Memcpy",  "Memset", "Copy",         "Async",
-                                       "Record", "Wait",    "Value",  "MemOp",        "Prefetch",
-                                       "Upload", "Discard", "Advise", "BeginCapture", NULL};
-    static const char *const only_speaks_of[] = {"Get", "Node", "egister", NULL};
-    return has_one_of(name, does) && !has_one_of(name, only_speaks_of);
-}
 
 /* All forms of a function are of one kind, so all are hooked, or none. */
 bool krex_cu_cares(const char *name) {
@@ -55,7 +18,7 @@ bool krex_cu_cares(const char *name) {
     if (name[0] != 'c' || name[1] != 'u' || name[2] < 'A' || name[2] > 'Z')
         return false;
     return krex_cu_lines_of(name, &first) ? krex_cu_hooks[first] != NULL
-                                          : sounds_like_submission(name);
+                                          : krex_sounds_like_submission(name);
 }
 
 /* --- by symbol --- */
@@ -67,7 +30,7 @@ void *krex_cu_hand_out(const char *name, void *real) {
     /* Our hook calls the one driver that we found: not for functions of another. */
     if (line >= 0 && krex_load_relaxed(&krex_cu_route[line]) == real)
         return krex_cu_hooks[line] ? krex_cu_hooks[line] : real;
-    note_unlisted(name);
+    krex_note_unlisted(name);
     return real;
 }
 
@@ -125,14 +88,14 @@ static void *answer(const struct question *q, void *real) {
     int first, n = krex_cu_lines_of(q->name, &first);
     if (n && !krex_cu_hooks[first])
         return real;
-    if (!n && !sounds_like_submission(q->name))
+    if (!n && !krex_sounds_like_submission(q->name))
         return real;
     int line = by_address(q, first, n, real);
     if (line < 0)
         line = by_version(q, first, n, real);
     if (line >= 0)
         return krex_cu_hooks[line];
-    note_unlisted(q->name);
+    krex_note_unlisted(q->name);
     return real;
 }
 

@@ -257,6 +257,7 @@ typedef int VdpGetProcAddress(VdpDevice, uint32_t, void **);
 #define CU_STREAM_CAPTURE_STATUS_INVALIDATED 2
 #define CU_STREAM_CAPTURE_MODE_RELAXED 2
 
+#define CU_STREAM_NON_BLOCKING 1u
 #define CU_STREAM_LEGACY ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
 

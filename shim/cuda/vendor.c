@@ -1,33 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A call that may wait inside the driver, such as a copy to pageable memory, stands there for as long
- * as the work before it takes. So it leaves the gate once it has passed it, and is waited for as what
- * it waits for is: a drain begins when none of them is inside any more. A thread that ends inside
- * one, or leaves it by a jump, keeps its process from being drained: that costs regions, never truth.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "../vendor.h"
 
 #include "api.h"
 #include "drain.h"
 
-static bool begun;
-
-static void drain_begin(void) { begun = false; }
-
-static bool drain_done(void) {
-    /* Acquire: pairs with the call's end. What it submitted is there for the drain to find. */
-    if (!begun && krex_load_acquire(&krex_cu_inside))
-        return false;
-    if (!begun)
-        krex_cu_drain_begin();
-    begun = true;
-    return krex_cu_drain_done();
-}
-
-static void drain_end(void) {
-    if (begun)
-        krex_cu_drain_end();
-}
+static void drain_begin(void) { krex_gpu_drain_reset(&krex_cu_gpu); }
+static bool drain_done(void) { return krex_gpu_drain_advance(&krex_cu_gpu); }
+static void drain_end(void) {} /* the events stay, for the next one */
 
 static const struct krex_vendor cuda = {
     .name = "cuda",

@@ -55,6 +55,7 @@ def load(name):
     return module
 
 
+sys.path.append(str(ROOT / "shim" / "gpu"))
 HEADERS = load("cuda_headers")
 KINDS = load("cuda_kinds")
 GEN_API = load("gen_api")
@@ -428,7 +429,7 @@ def test_per_thread_forms_are_their_legacy_forms_twins():
             {"CONTEXT"},
         ),
         (r"cuStream(Begin|End)\w+", {"CAPTURE"}),
-        (r"cu\w+(Synchronize|Query)", {"NEVER", "PASS"}),
+        (r"cu\w+(Synchronize|Query)", {"TRACK", "NEVER", "PASS"}),
         (r"cu(Device|Ctx|Stream|Event|Mem|Pointer|Graph)Get\w+", {"PASS", "NEVER"}),
         (r"cuGetProcAddress", {"RESOLVE"}),
     ],
@@ -440,9 +441,13 @@ def test_names_say_the_class(pattern, classes):
 
 
 def test_waits_and_the_end_of_a_capture_are_not_gated():
-    for name in ("cuCtxSynchronize_v2", "cuStreamQuery_ptsz", "cuEventElapsedTime_v2"):
-        assert SYMBOLS[name].kind == "NEVER"
-    for name in ("cuThreadExchangeStreamCaptureMode", "cuCheckpointProcessUnlock"):
+    for name in ("cuCtxSynchronize_v2", "cuEventElapsedTime_v2", "cuEventDestroy_v2"):
+        assert class_of(SYMBOLS[name]) == "TRACK"
+    for name in (
+        "cuStreamQuery_ptsz",
+        "cuThreadExchangeStreamCaptureMode",
+        "cuCheckpointProcessUnlock",
+    ):
         assert SYMBOLS[name].kind == "NEVER"
     assert SYMBOLS["cuStreamEndCapture"].kind == "CAPTURE_END"
     assert SYMBOLS["cuGetExportTable"].kind == "PASS"

@@ -5,27 +5,19 @@ A Python program under ctypes is the client, with the library preloaded, beside 
 (support/cuda_driver.py) and on a board of the test's own.
 """
 
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from support import cuda_driver
 from support.board_host import GATE, HEAVY, BoardHost
+from support.hooked import Client, says, tell
 from support.stop_points import StopPoints
 from support.waiting import DEADLINE_S, short_directory, wait_for
 
 BEGIN = """
-import ctypes, os, sys, threading
 driver = ctypes.CDLL("libcuda.so.1")
-def call(name, *args):
-    return getattr(driver, name)(*(args or [None] * 12))
-def log():
-    driver.fake_log.restype = ctypes.c_char_p
-    return driver.fake_log().decode().split()
 def make():
     assert driver.cuCtxCreate_v2(ctypes.byref(ctypes.c_void_p()), 0, 0) == 0
 """
@@ -63,54 +55,9 @@ def points(place) -> Iterator[StopPoints]:
     found.close()
 
 
-class Client:
-    """Starts and runs programs: BEGIN and a few lines more."""
-
-    def __init__(self, library: Path, driver: Path, host: BoardHost) -> None:
-        self.library, self.driver, self.host = library, driver, host
-
-    def environment(self, more: dict[str, str]) -> dict[str, str]:
-        found = {"LD_PRELOAD": str(self.library), "LD_LIBRARY_PATH": str(self.driver)}
-        return os.environ | self.host.environment | found | more
-
-    def run(self, script: str, **more: str) -> str:
-        """Its output."""
-        words = [sys.executable, "-c", BEGIN + script]
-        environment = self.environment(more)
-        done = subprocess.run(
-            words, env=environment, capture_output=True, text=True, timeout=60, check=False
-        )
-        assert done.returncode == 0 and done.stderr == "", done.stdout + done.stderr
-        return done.stdout.strip()
-
-    @contextmanager
-    def start(self, script: str, **more: str) -> Iterator[subprocess.Popen[str]]:
-        process = subprocess.Popen(
-            [sys.executable, "-u", "-c", BEGIN + script],
-            env=self.environment(more),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.communicate(timeout=DEADLINE_S)
-
-
 @pytest.fixture
 def client(library, driver, host):
-    return Client(library, driver, host)
-
-
-def says(process: subprocess.Popen[str]) -> str:
-    return process.stdout.readline().strip()
-
-
-def tell(process: subprocess.Popen[str]) -> None:
-    process.stdin.write("\n")
-    process.stdin.flush()
+    return Client(library, driver, host, BEGIN)
 
 
 # --- every function ---
@@ -272,7 +219,7 @@ def test_the_first_context_registers_its_device(client, host, making, environmen
 
 
 def test_a_simulated_device_has_its_number(library, simulated, host):
-    Client(library, simulated, host).run("make()")
+    Client(library, simulated, host, BEGIN).run("make()")
     assert host.keys == ["sim:3"]
 
 

@@ -28,34 +28,33 @@ static void complete(int i) {
 }
 
 static void destroy(int i) {
-    krex_cu_context_ending(context(i));
+    krex_gpu_context_ending(&krex_cu_gpu, context(i));
     fake_contexts[i].alive = false;
-    krex_cu_context_ended(context(i), true);
+    krex_gpu_context_ended(&krex_cu_gpu, context(i), true);
 }
 
 static uint64_t begin(int i) {
-    uint64_t token = krex_cu_capture_enter();
-    krex_cu_capture_begun(token, stream(i), begin_capture(stream(i)) == CUDA_SUCCESS);
+    uint64_t token = krex_capture_enter();
+    krex_capture_begun(&krex_cu_gpu, token, stream(i), begin_capture(stream(i)) == CUDA_SUCCESS);
     return token;
 }
 
 static CUresult end(int i, CUresult unless) {
     CUresult r = end_capture(stream(i), unless);
-    krex_cu_capture_ended(stream(i), r);
+    krex_capture_ended(&krex_cu_gpu, stream(i), r == CUDA_SUCCESS);
     return r;
 }
 
 static void destroy_stream(int i) {
     fake_streams[i].status = CU_STREAM_CAPTURE_STATUS_NONE;
-    krex_cu_stream_destroyed(stream(i));
+    krex_capture_stream_destroyed(&krex_cu_gpu, stream(i));
 }
 
 static int open_captures(void) { return krex_long_open(board, 0x7fff); }
 
 static bool drained(void) {
-    krex_cu_drain_begin();
-    bool is = krex_cu_drain_done();
-    krex_cu_drain_end();
+    krex_gpu_drain_begin(&krex_cu_gpu);
+    bool is = krex_gpu_drain_done(&krex_cu_gpu);
     CHECK(!current); /* nothing is left current in the drainer */
     return is;
 }
@@ -83,11 +82,10 @@ static void one_context(void) {
 static void what_comes_later(void) {
     given_context(0);
     run(0);
-    krex_cu_drain_begin();
+    krex_gpu_drain_begin(&krex_cu_gpu);
     complete(0);
     run(0);
-    CHECK(krex_cu_drain_done());
-    krex_cu_drain_end();
+    CHECK(krex_gpu_drain_done(&krex_cu_gpu));
     CHECK(!drained());
 }
 
@@ -138,16 +136,16 @@ static void a_context_that_ends(void) {
     given_context(0);
     given_context(1);
     CHECK(drained());
-    krex_cu_context_ending(context(0));
+    krex_gpu_context_ending(&krex_cu_gpu, context(0));
     destroy(1);
     CHECK(is_left_alone());
-    krex_cu_context_ended(context(0), false);
+    krex_gpu_context_ended(&krex_cu_gpu, context(0), false);
     CHECK(drained());
     destroy(0);
     int before = calls;
     CHECK(drained() && calls == before);
-    krex_cu_context_ending(NULL);
-    krex_cu_context_ended(NULL, true);
+    krex_gpu_context_ending(&krex_cu_gpu, NULL);
+    krex_gpu_context_ended(&krex_cu_gpu, NULL, true);
     given_context(0); /* the handle comes back */
     run(0);
     CHECK(!drained());
@@ -160,10 +158,10 @@ static void a_context_that_ends(void) {
 static void a_context_that_is_made_again_meanwhile(void) {
     given_context(0);
     CHECK(drained());
-    krex_cu_context_ending(context(0));
+    krex_gpu_context_ending(&krex_cu_gpu, context(0));
     given_context(0);
     run(0);
-    krex_cu_context_ended(context(0), true);
+    krex_gpu_context_ended(&krex_cu_gpu, context(0), true);
     CHECK(!drained() && events_made == 2);
     complete(0);
     CHECK(drained());
@@ -198,9 +196,9 @@ static void a_context_with_a_fault(void) {
     complete(1);
     CHECK(drained());
     run(1);
-    krex_cu_drain_begin();
+    krex_gpu_drain_begin(&krex_cu_gpu);
     fake_contexts[1].fault = LAUNCH_FAILED; /* after it */
-    CHECK(krex_cu_drain_done());
+    CHECK(krex_gpu_drain_done(&krex_cu_gpu));
 }
 
 static void a_driver_that_says_something_else(void) {
@@ -226,7 +224,7 @@ static void waiting_in_the_driver(void) {
     given_context(0);
     CHECK(drained());
     run(0);
-    krex_cu_drain_begin();
+    krex_gpu_drain_begin(&krex_cu_gpu);
     pthread_t drainer = start(drain_once, &is_drained);
     EVENTUALLY(krex_load_acquire(&in_synchronize));
     CHECK(!krex_load_acquire(&is_drained));
@@ -253,9 +251,9 @@ static uint32_t is_destroyed;
 static void *destroy_0(void *unused) {
     (void)unused;
     krex_store_release(&destroyer_tid, own_tid());
-    krex_cu_context_ending(context(0));
+    krex_gpu_context_ending(&krex_cu_gpu, context(0));
     krex_store_release(&is_destroyed, 1);
-    krex_cu_context_ended(context(0), true);
+    krex_gpu_context_ended(&krex_cu_gpu, context(0), true);
     return NULL;
 }
 
@@ -303,13 +301,13 @@ static void a_careless_drain(void) {
 static void a_capture_in_the_middle(void) {
     given_context(0);
     run(0);
-    krex_cu_drain_begin();
+    krex_gpu_drain_begin(&krex_cu_gpu);
     begin(0);
     complete(0);
     int before = calls;
-    CHECK(!krex_cu_drain_done() && calls == before);
+    CHECK(!krex_gpu_drain_done(&krex_cu_gpu) && calls == before);
     CHECK(end(0, CUDA_SUCCESS) == CUDA_SUCCESS);
-    CHECK(krex_cu_drain_done());
+    CHECK(krex_gpu_drain_done(&krex_cu_gpu));
 }
 
 static pthread_t capturer;
@@ -338,13 +336,13 @@ static void a_capture_that_begins_meanwhile(void) {
     given_context(0);
     run(0);
     in_record = begin_while_the_drainer_records;
-    krex_cu_drain_begin();
+    krex_gpu_drain_begin(&krex_cu_gpu);
     EVENTUALLY(krex_load_acquire(&has_begun));
     complete(0);
-    CHECK(!krex_cu_drain_done());
+    CHECK(!krex_gpu_drain_done(&krex_cu_gpu));
     krex_store_release(&may_end, 1);
     finish(capturer);
-    CHECK(krex_cu_drain_done());
+    CHECK(krex_gpu_drain_done(&krex_cu_gpu));
 }
 
 static int steps, turn; /* of the drainer; the one to begin at */
@@ -369,7 +367,7 @@ static void a_capture_at_every_step(void) {
     for (int length = 1; turn < length; turn += 1 + length / 300) {
         steps = 0;
         set_trap_flag();
-        krex_cu_drain_begin();
+        krex_gpu_drain_begin(&krex_cu_gpu);
         clear_trap_flag();
         length = steps;
         krex_store_release(&may_end, 1);
@@ -385,10 +383,10 @@ static void a_capture_that_nobody_told(void) {
     given_context(0);
     given_context(1);
     CHECK(begin_capture(stream(0)) == CUDA_SUCCESS);
-    krex_cu_drain_begin();
+    krex_gpu_drain_begin(&krex_cu_gpu);
     CHECK(end_capture(stream(0), CUDA_SUCCESS) == CAPTURE_INVALIDATED);
     CHECK(begin_capture(stream(0)) == CUDA_SUCCESS);
-    CHECK(!krex_cu_drain_done() && !krex_cu_drain_done());
+    CHECK(!krex_gpu_drain_done(&krex_cu_gpu) && !krex_gpu_drain_done(&krex_cu_gpu));
     CHECK(end_capture(stream(0), CUDA_SUCCESS) == CUDA_SUCCESS);
     CHECK(drained());
 }
@@ -434,19 +432,19 @@ static void captures_end_with_their_context(void) {
 
 static void *end_per_thread(void *unused) {
     (void)unused;
-    krex_cu_capture_ended(CU_STREAM_PER_THREAD, CUDA_SUCCESS); /* of another thread's stream */
+    krex_capture_ended(&krex_cu_gpu, CU_STREAM_PER_THREAD, true); /* of another thread's stream */
     CHECK(open_captures() == 1);
-    krex_cu_capture_begun(krex_cu_capture_enter(), CU_STREAM_PER_THREAD, true);
+    krex_capture_begun(&krex_cu_gpu, krex_capture_enter(), CU_STREAM_PER_THREAD, true);
     CHECK(open_captures() == 2);
-    krex_cu_capture_ended(CU_STREAM_PER_THREAD, CUDA_SUCCESS);
+    krex_capture_ended(&krex_cu_gpu, CU_STREAM_PER_THREAD, true);
     CHECK(open_captures() == 1);
     return NULL;
 }
 
 static void per_thread_streams(void) {
-    krex_cu_capture_begun(krex_cu_capture_enter(), CU_STREAM_PER_THREAD, true);
+    krex_capture_begun(&krex_cu_gpu, krex_capture_enter(), CU_STREAM_PER_THREAD, true);
     finish(start(end_per_thread, NULL));
-    krex_cu_capture_ended(CU_STREAM_PER_THREAD, CUDA_SUCCESS);
+    krex_capture_ended(&krex_cu_gpu, CU_STREAM_PER_THREAD, true);
     CHECK(open_captures() == 0);
 }
 

@@ -15,13 +15,15 @@
 
 #include "../gate.h"
 #include "../log.h"
+#include "drain.h"
 
 struct capture {
     struct capture *next;
+    const struct krex_gpu *vendor;
     uint64_t token; /* the attachment that it is announced under */
-    CUstream stream;
-    pid_t tid; /* for CU_STREAM_PER_THREAD: whose; else 0 */
-    CUcontext context;
+    const void *stream;
+    pid_t tid; /* for the vendor's per-thread stream: whose; else 0 */
+    const void *context;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -36,35 +38,33 @@ static void start_over(void) {
 
 static void prepare(void) { pthread_atfork(NULL, NULL, start_over); }
 
-static pid_t owner(CUstream stream) {
-    return stream == CU_STREAM_PER_THREAD ? (pid_t)syscall(SYS_gettid) : 0;
+static pid_t owner(const struct krex_gpu *vendor, const void *stream) {
+    return stream == vendor->per_thread_stream ? (pid_t)syscall(SYS_gettid) : 0;
 }
 
-static CUcontext current(void) {
-    CUresult (*get)(CUcontext *) = krex_cu_find_any("cuCtxGetCurrent");
-    CUcontext context = NULL;
-    return get && get(&context) == CUDA_SUCCESS ? context : NULL;
-}
-
-uint64_t krex_cu_capture_enter(void) {
+uint64_t krex_capture_enter(void) {
     int saved = errno;
     uint64_t token = krex_long_begin();
-    if (token && !krex_cu_await_drainer())
+    if (token && !krex_gpu_await_drainer())
         krex_warn("a capture begins while the driver is still asked, for somebody else's region, "
                   "whether this process's work is done: the driver may invalidate the capture");
     errno = saved;
     return token;
 }
 
-void krex_cu_capture_begun(uint64_t token, CUstream stream, bool began) {
+void krex_capture_begun(const struct krex_gpu *vendor, uint64_t token, const void *stream,
+                        bool began) {
     int saved = errno;
     struct capture *c = token && began ? malloc(sizeof *c) : NULL;
     if (token && !began)
         krex_long_end(token);
     if (c) {
         pthread_once(&prepared, prepare);
-        *c = (struct capture){
-            .token = token, .stream = stream, .tid = owner(stream), .context = current()};
+        *c = (struct capture){.vendor = vendor,
+                              .token = token,
+                              .stream = stream,
+                              .tid = owner(vendor, stream),
+                              .context = vendor->current()};
         pthread_mutex_lock(&lock);
         c->next = captures;
         krex_store_relaxed(&captures, c);
@@ -74,10 +74,11 @@ void krex_cu_capture_begun(uint64_t token, CUstream stream, bool began) {
 }
 
 /* Takes the first that fits off the list, and announces it no longer. False: none fits. */
-static bool end_one(bool (*fits)(const struct capture *, const void *), const void *what) {
+static bool end_one(bool (*fits)(const struct capture *, const void *),
+                    const struct krex_gpu *vendor, const void *what) {
     pthread_mutex_lock(&lock);
     struct capture **place = &captures;
-    while (*place && !fits(*place, what))
+    while (*place && ((*place)->vendor != vendor || !fits(*place, what)))
         place = &(*place)->next;
     struct capture *c = *place;
     if (c)
@@ -91,7 +92,7 @@ static bool end_one(bool (*fits)(const struct capture *, const void *), const vo
 }
 
 static bool is_in_stream(const struct capture *c, const void *stream) {
-    return c->stream == stream && c->tid == owner(c->stream);
+    return c->stream == stream && c->tid == owner(c->vendor, stream);
 }
 
 static bool is_in_context(const struct capture *c, const void *context) {
@@ -99,27 +100,21 @@ static bool is_in_context(const struct capture *c, const void *context) {
 }
 
 /* An end that failed may have ended it all the same: the driver knows. */
-static bool still_captures(CUstream stream) {
-    CUresult (*ask)(CUstream, CUstreamCaptureStatus *) = krex_cu_find_any("cuStreamIsCapturing");
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return ask && ask(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
-void krex_cu_capture_ended(CUstream stream, CUresult result) {
+void krex_capture_ended(const struct krex_gpu *vendor, const void *stream, bool success) {
     int saved = errno;
-    if (krex_load_relaxed(&captures) && (result == CUDA_SUCCESS || !still_captures(stream)))
-        end_one(is_in_stream, stream);
+    if (krex_load_relaxed(&captures) && (success || !vendor->is_capturing(stream)))
+        end_one(is_in_stream, vendor, stream);
     errno = saved;
 }
 
-void krex_cu_stream_destroyed(CUstream stream) {
+void krex_capture_stream_destroyed(const struct krex_gpu *vendor, const void *stream) {
     int saved = errno;
     if (krex_load_relaxed(&captures))
-        end_one(is_in_stream, stream);
+        end_one(is_in_stream, vendor, stream);
     errno = saved;
 }
 
-void krex_cu_captures_lost(CUcontext context) {
-    while (end_one(is_in_context, context)) {
+void krex_captures_lost(const struct krex_gpu *vendor, const void *context) {
+    while (end_one(is_in_context, vendor, context)) {
     }
 }
