@@ -35,6 +35,7 @@ ROOT = Path(__file__).resolve().parent
 SHIM = ROOT / "shim"
 NATIVE = SHIM / "native"
 SIM = SHIM / "sim"
+SIM_HIP_NAME = SIM / "hip" / "soname.c"
 BUILD = ROOT / "build"
 
 # The oldest Python that the cffi module has to load in: one binary serves it and all later ones.
@@ -68,16 +69,21 @@ NATIVE_LINK = ("-shared", "-Wl,-z,now", "-Wl,-z,relro")
 NATIVE_LIBRARIES = ("-lpthread",)
 # Programs load the simulated driver late, when there may be no room left for static thread storage.
 SIM_COMPILE = tuple(flag for flag in COMPILE if not flag.startswith("-ftls-model"))
-SIM_DRIVER_MAP = SIM / "libcuda.map"
 SIM_DRIVER_LINK = (
     "-shared",
-    "-Wl,-soname,libcuda.so.1",
-    f"-Wl,--version-script={SIM_DRIVER_MAP}",
     "-Wl,-Bsymbolic",
     "-Wl,-z,defs",
     # Its threads run on where a program closes it.
     "-Wl,-z,nodelete",
 )
+# A simulated driver's file, its face, and its export list.
+SIM_DRIVERS = {
+    "libcuda.so.1": ("cuda", SIM / "libcuda.map"),
+    "libamdhip64.so": ("hip", SIM / "libamdhip64.map"),
+}
+# What else programs call libamdhip64.so: files of their own, for a wheel keeps no links.
+SIM_HIP_NAMES = ("libamdhip64.so.5", "libamdhip64.so.6", "libamdhip64.so.7")
+MAPS = (SHIM / "libkrex.map", *(path for _, path in SIM_DRIVERS.values()))
 SIM_DEVICE_LINK = ("-pie", "-Wl,-z,now", "-Wl,-z,relro")
 SIM_LIBRARIES = ("-Wl,--as-needed", "-lm", "-ldl", "-lpthread")
 SANITIZE = ("-O1", "-g", "-fno-omit-frame-pointer")
@@ -153,7 +159,7 @@ class Toolchain:
         command = [*self.cc, *flags, *self.link_flags, *map(str, objects), *libraries]
         # The stamp stays in the build folder: targets lie in a package.
         key = self.folder / f"{target.name}.link"
-        if _is_stale(target, command, [*objects, SHIM / "libkrex.map", SIM_DRIVER_MAP], key):
+        if _is_stale(target, command, [*objects, *MAPS], key):
             self.run(command, target)
             _stamp(key, command)
 
@@ -274,27 +280,43 @@ def build_sim_device(tools: Toolchain, target: Path) -> None:
     tools.link(target, tools.compile_all(jobs), SIM_DEVICE_LINK, SIM_LIBRARIES)
 
 
+def _named(library: Path, exports: Path) -> list[str]:
+    return [f"-Wl,-soname,{library.name}", f"-Wl,--version-script={exports}"]
+
+
 def build_sim_driver(tools: Toolchain, target: Path) -> None:
-    """Build the simulated driver library."""
+    """Build a simulated driver library: target's name says which."""
+    face, exports = SIM_DRIVERS[target.name]
     compat = () if tools.sanitize else COMPAT
     flags = [*SIM_COMPILE, *compat, *WARN, f"-I{SHIM}"]
-    sources = [path for part in ("driver", "cuda") for path in sorted((SIM / part).glob("*.c"))]
-    jobs = [(source, flags) for source in sources]
+    sources = [path for part in ("driver", face) for path in sorted((SIM / part).glob("*.c"))]
+    jobs = [(source, flags) for source in sources if source != SIM_HIP_NAME]
     # A sanitizer's runtime is the program's to bring: this library is loaded into one.
     link = [flag for flag in SIM_DRIVER_LINK if not (tools.sanitize and flag == "-Wl,-z,defs")]
-    tools.link(target, tools.compile_all(jobs), link, SIM_LIBRARIES)
+    objects = tools.compile_all(jobs)
+    tools.link(target, objects, [*link, *_named(target, exports)], SIM_LIBRARIES)
+
+
+def build_sim_hip_name(tools: Toolchain, target: Path, driver: Path) -> None:
+    """Build another name of the simulated HIP runtime: a library that only needs it."""
+    _, exports = SIM_DRIVERS[driver.name]
+    made = tools.compile(SIM_HIP_NAME, [*SIM_COMPILE, *WARN])
+    link = ["-shared", *_named(target, exports), "-Wl,-rpath,$ORIGIN", "-Wl,--no-as-needed"]
+    tools.link(target, [made, driver], link, ())
 
 
 def sim_products(folder: Path) -> list[Path]:
     """List what build_sim makes."""
-    return [folder / "krex-sim-device", folder / "libcuda.so.1"]
+    return [folder / name for name in ("krex-sim-device", *SIM_DRIVERS, *SIM_HIP_NAMES)]
 
 
 def build_sim(tools: Toolchain, folder: Path) -> None:
     """Build the simulated devices."""
-    device, driver = sim_products(folder)
-    build_sim_device(tools, device)
-    build_sim_driver(tools, driver)
+    build_sim_device(tools, folder / "krex-sim-device")
+    for name in SIM_DRIVERS:
+        build_sim_driver(tools, folder / name)
+    for name in SIM_HIP_NAMES:
+        build_sim_hip_name(tools, folder / name, folder / "libamdhip64.so")
 
 
 def copy_header(target: Path) -> None:

@@ -15,7 +15,6 @@ from krex.doctor.report import Check, Device, failed, passed, warned
 
 # Python packages whose wheels carry an OpenCL loader of their own.
 _PACKAGES = ("pyopencl",)
-_NODES = {"/dev/nvidia0": "CUDA", "/dev/kfd": "HIP"}
 _VENDORS = "/etc/OpenCL/vendors"
 _NO_DRIVER = (
     "install one: pip install 'krex-gpu[cpu]' runs kernels on the CPU; for a GPU the vendor's "
@@ -47,18 +46,6 @@ def check(outcomes: Mapping[str, list[Device] | Died]) -> Check:
                       "they share one gate", "use a driver that tells the PCI address "
                       "(cl_khr_pci_bus_info)", needed=True)  # fmt: skip
     return passed("devices", text)
-
-
-def check_nodes(nodes: Mapping[str, str] | None = None) -> Check:
-    """The GPUs whose own interfaces have no hooks yet."""
-    nodes = _NODES if nodes is None else nodes
-    present = {node: api for node, api in nodes.items() if os.path.exists(node)}
-    if not present:
-        return passed("gpu-runtimes", "no NVIDIA or AMD compute device", needed=False)
-    text = ", ".join(f"{api} on {node}" for node, api in present.items())
-    return warned("gpu-runtimes", f"{text}: not supported yet; programs that use it run "
-                  "unprotected, and regions beside them may be disturbed unseen",
-                  "measure through OpenCL, or run such programs one at a time")  # fmt: skip
 
 
 def found(outcomes: Mapping[str, list[Device] | Died]) -> list[Device]:

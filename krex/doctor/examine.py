@@ -12,7 +12,16 @@ from functools import partial
 from types import FrameType
 from typing import NamedTuple
 
-from krex.doctor import barrier, controller, devices, freezer, machine, memory, preload
+from krex.doctor import (
+    barrier,
+    controller,
+    devices,
+    freezer,
+    machine,
+    memory,
+    preload,
+    runtimes,
+)
 from krex.doctor.isolate import Died, read, run_all
 from krex.doctor.report import (
     SCHEMA,
@@ -70,7 +79,8 @@ def _probes() -> list[Probe]:
         Probe("controller", True, partial(controller.check, pid), controller.cleaner(pid)),
         Probe("priority", False, machine.check_priority),
         _freezer(pid),
-        Probe("gpu-runtimes", False, devices.check_nodes),
+        Probe("cuda", False, runtimes.check_cuda),
+        Probe("hip", False, runtimes.check_hip),
     ]  # fmt: skip
 
 

@@ -54,6 +54,11 @@ enum krex_sim_op {
     KREX_SIM_MEMORY,      /* device. Answer: value: free bytes, value2: all bytes */
     KREX_SIM_KERNEL,      /* text: name. Answer: value: what krex_sim_command.kernel calls it */
     KREX_SIM_LOAD,        /* context, value: bytes of code. Answered when they are loaded */
+    /* device, value: a pid. Answer: who has contexts there, by rising pids from that one on. text: of
+     * each `pid:bytes:submitted:running `, bytes being what its contexts have of the memory, and the
+     * others its work there: what it ever submitted, and what is on the device now. A pid is 0 if it
+     * can't be seen. value: the pid to go on with; 0: that is all */
+    KREX_SIM_RESIDENTS,
 };
 
 enum krex_sim_status {

@@ -69,7 +69,7 @@ static int of_device(const struct drv_device *d, CUdevice_attribute attribute) {
     case 16:
         return (int)is->multiprocessors;
     case 33:
-        return (int)(CU_SIM_FIRST_BUS + is->number);
+        return (int)drv_bus(d);
     case 36:
         return (int)is->memory_clock_khz;
     case 37:

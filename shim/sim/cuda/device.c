@@ -60,42 +60,23 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev) {
     return CUDA_SUCCESS;
 }
 
-static void bus_id(const struct drv_device *d, char *to, size_t size) {
-    snprintf(to, size, "0000:%02X:00.0", CU_SIM_FIRST_BUS + d->is->number);
-}
-
 CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev) {
     struct drv_device *d;
     CUresult r = cu_device(dev, &d);
     if (r || !pciBusId || len <= 0)
         return r ? r : CUDA_ERROR_INVALID_VALUE;
-    bus_id(d, pciBusId, (size_t)len);
+    snprintf(pciBusId, (size_t)len, "0000:%02X:00.0", drv_bus(d));
     return CUDA_SUCCESS;
-}
-
-/* With or without the domain and the function. */
-static bool is_same_bus(const char *asked, const char *id) {
-    const char *short_id = id + strlen("0000:");
-    size_t length = strlen(asked);
-    bool whole = strlen(id) == length || strlen(id) - strlen(".0") == length;
-    bool part = strlen(short_id) == length || strlen(short_id) - strlen(".0") == length;
-    return (whole && !strncasecmp(asked, id, length)) ||
-           (part && !strncasecmp(asked, short_id, length));
 }
 
 CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId) {
     enum drv_result r = drv_ready();
     if (r || !dev || !pciBusId)
         return r ? cu_result(r) : CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; i < drv_devices(); i++) {
-        char id[32];
-        bus_id(drv_device(i), id, sizeof id);
-        if (is_same_bus(pciBusId, id)) {
-            *dev = (CUdevice)i;
-            return CUDA_SUCCESS;
-        }
-    }
-    return cu_result(DRV_INVALID_DEVICE);
+    const struct drv_device *found = drv_device_on(pciBusId);
+    if (found)
+        *dev = cu_ordinal(found);
+    return cu_result(found ? DRV_OK : DRV_INVALID_DEVICE);
 }
 
 /* Devices reach each other through the host only. */

@@ -33,9 +33,6 @@ CUresult cu_context(CUcontext handle, struct drv_context **context);
 CUresult cu_event(CUevent handle, struct drv_event **event);
 CUresult cu_device(CUdevice ordinal, struct drv_device **device);
 
-/* The PCI bus of the device of number 0: what the others are on follows. */
-enum { CU_SIM_FIRST_BUS = 0x10 };
-
 CUdevice cu_ordinal(const struct drv_device *device);
 
 /* Inside of a _ptsz or _ptds form stream 0 is the thread's own. stubs.c sets it. */

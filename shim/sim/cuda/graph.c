@@ -87,35 +87,12 @@ CUresult cuGraphGetId(CUgraph hGraph, unsigned int *graphId) {
     return r;
 }
 
-/* What the vendor's lists have in common: all that fit, NULL in the places that are left, and how many
- * there are; or only that, if no list is given. */
-struct answer {
-    CUgraphNode *to;
-    size_t room, count;
-};
-
-static void give(struct answer *a, const struct drv_node *node) {
-    if (a->to && a->count < a->room)
-        a->to[a->count] = (CUgraphNode)node;
-    a->count++;
-}
-
-static void given(const struct answer *a, size_t *count) {
-    for (size_t i = a->count; a->to && i < a->room; i++)
-        a->to[i] = NULL;
-    *count = a->to && a->room < a->count ? a->room : a->count;
-}
-
 static CUresult give_nodes(CUgraph handle, CUgraphNode *nodes, size_t *count, bool roots_only) {
     struct drv_graph *graph;
     CUresult r = cu_graph(handle, &graph);
     if (r || !count)
         return r ? r : CUDA_ERROR_INVALID_VALUE;
-    struct answer a = {nodes, nodes ? *count : 0, 0};
-    for (uint32_t i = 0; i < graph->count; i++)
-        if (!roots_only || !graph->nodes[i]->need_count)
-            give(&a, graph->nodes[i]);
-    given(&a, count);
+    drv_list_nodes(graph, roots_only, (struct drv_node **)nodes, count);
     return CUDA_SUCCESS;
 }
 
@@ -132,14 +109,7 @@ CUresult cuGraphGetEdges(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, siz
     CUresult r = cu_graph(hGraph, &graph);
     if (r || !numEdges || !from != !to)
         return r ? r : CUDA_ERROR_INVALID_VALUE;
-    struct answer a = {from, from ? *numEdges : 0, 0}, b = {to, a.room, 0};
-    for (uint32_t i = 0; i < graph->count; i++)
-        for (uint32_t n = 0; n < graph->nodes[i]->need_count; n++) {
-            give(&a, graph->nodes[i]->needs[n]);
-            give(&b, graph->nodes[i]);
-        }
-    given(&b, numEdges);
-    given(&a, numEdges);
+    drv_list_edges(graph, (struct drv_node **)from, (struct drv_node **)to, numEdges);
     return CUDA_SUCCESS;
 }
 
@@ -226,10 +196,7 @@ CUresult cuGraphNodeGetDependencies(CUgraphNode hNode, CUgraphNode *dependencies
     CUresult r = cu_node(hNode, &node);
     if (r || !numDependencies)
         return r ? r : CUDA_ERROR_INVALID_VALUE;
-    struct answer a = {dependencies, dependencies ? *numDependencies : 0, 0};
-    for (uint32_t i = 0; i < node->need_count; i++)
-        give(&a, node->needs[i]);
-    given(&a, numDependencies);
+    drv_list_needs(node, (struct drv_node **)dependencies, numDependencies);
     return CUDA_SUCCESS;
 }
 
@@ -247,12 +214,7 @@ CUresult cuGraphNodeGetDependentNodes(CUgraphNode hNode, CUgraphNode *dependentN
     CUresult r = cu_node(hNode, &node);
     if (r || !numDependentNodes)
         return r ? r : CUDA_ERROR_INVALID_VALUE;
-    struct answer a = {dependentNodes, dependentNodes ? *numDependentNodes : 0, 0};
-    for (uint32_t i = 0; i < node->graph->count; i++)
-        for (uint32_t n = 0; n < node->graph->nodes[i]->need_count; n++)
-            if (node->graph->nodes[i]->needs[n] == node)
-                give(&a, node->graph->nodes[i]);
-    given(&a, numDependentNodes);
+    drv_list_dependents(node, (struct drv_node **)dependentNodes, numDependentNodes);
     return CUDA_SUCCESS;
 }
 

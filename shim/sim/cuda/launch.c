@@ -2,38 +2,16 @@
 #include "face.h"
 #include "structs.h"
 
-/* What may stand in `extra`, in place of one address for each parameter. */
-#define EXTRA_END ((void *)0)
-#define EXTRA_BUFFER ((void *)1)
-#define EXTRA_SIZE ((void *)2)
-
-struct packed {
-    const void *bytes;
-    size_t size;
-};
-
-static bool read_extra(void **extra, struct packed *packed) {
-    *packed = (struct packed){0};
-    for (; extra && *extra != EXTRA_END; extra += 2)
-        if (*extra == EXTRA_BUFFER)
-            packed->bytes = extra[1];
-        else if (*extra == EXTRA_SIZE)
-            packed->size = *(const size_t *)extra[1];
-        else
-            return false;
-    return true;
-}
-
 static CUresult launch(CUfunction f, const struct drv_shape *shape, CUstream handle,
                        void **parameters, void **extra) {
     struct drv_stream *stream;
-    struct packed packed;
+    struct drv_packed packed;
     struct drv_work work;
     const struct drv_function *function;
     CUresult r = cu_stream(handle, &stream);
     if (!r)
         r = cu_result(drv_function_of(stream->context, f, &function));
-    if (r || !read_extra(extra, &packed) || (parameters && packed.bytes))
+    if (r || !drv_read_extra(extra, &packed) || (parameters && packed.bytes))
         return r ? r : CUDA_ERROR_INVALID_VALUE;
     r = cu_result(drv_launch_work(stream->context->device, function, shape, parameters,
                                   packed.bytes, packed.size, &work));

@@ -10,34 +10,12 @@ _Static_assert(DRV_NODE_RECORD_EVENT == 7, "the vendor's number of an event reco
 
 /* From what the vendor says to what is submitted. */
 
-/* What may stand in `extra`, in place of one address for each parameter. */
-#define EXTRA_END ((void *)0)
-#define EXTRA_BUFFER ((void *)1)
-#define EXTRA_SIZE ((void *)2)
-
-struct packed {
-    const void *bytes;
-    size_t size;
-};
-
-static bool read_extra(void **extra, struct packed *packed) {
-    *packed = (struct packed){0};
-    for (; extra && *extra != EXTRA_END; extra += 2)
-        if (*extra == EXTRA_BUFFER)
-            packed->bytes = extra[1];
-        else if (*extra == EXTRA_SIZE)
-            packed->size = *(const size_t *)extra[1];
-        else
-            return false;
-    return true;
-}
-
 static CUresult kernel_work(const void *handle, struct drv_context *context,
                             const CUDA_KERNEL_NODE_PARAMS_v1 *p, struct drv_work *work) {
-    struct packed packed;
+    struct drv_packed packed;
     const struct drv_function *function;
     CUresult r = cu_result(drv_function_of(context, handle, &function));
-    if (r || !read_extra(p->extra, &packed) || (p->parameters && packed.bytes))
+    if (r || !drv_read_extra(p->extra, &packed) || (p->parameters && packed.bytes))
         return r ? r : CUDA_ERROR_INVALID_VALUE;
     struct drv_shape shape = {{p->grid[0], p->grid[1], p->grid[2]},
                               {p->block[0], p->block[1], p->block[2]},

@@ -1,36 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How many blocks of a kernel a multiprocessor holds, by threads, registers and shared memory.
+ * How many blocks of a kernel a multiprocessor holds.
  */
 #include "face.h"
 
-enum {
-    THREADS = 2048,
-    BLOCKS = 32,
-    REGISTERS = 65536,
-    SHARED = 233472,
-    RESERVED = 1024, /* of shared memory, for each block */
-    WARP = 32,
-    LARGEST = 1024,
-    CLUSTER = 8,
-};
+enum { CLUSTER = 8 };
 
 static CUresult find(CUfunction handle, const struct drv_function **function) {
     struct drv_context *context;
     CUresult r = cu_enter(&context);
     return r ? r : cu_result(drv_function_of(context, handle, function));
-}
-
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-static uint64_t blocks_of(const struct drv_function *f, uint64_t threads, uint64_t dynamic) {
-    threads = (threads + WARP - 1) / WARP * WARP;
-    if (!threads || threads > f->max_threads)
-        return 0;
-    uint64_t registers = f->registers ? f->registers : 1;
-    uint64_t blocks = least(BLOCKS, THREADS / threads);
-    blocks = least(blocks, REGISTERS / (registers * threads));
-    return least(blocks, SHARED / (RESERVED + f->shared_bytes + dynamic));
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func,
@@ -40,7 +19,8 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CU
     CUresult r = find(func, &f);
     if (r || !numBlocks || blockSize <= 0 || flags > 1)
         return r ? r : CUDA_ERROR_INVALID_VALUE;
-    *numBlocks = (int)blocks_of(f, (uint64_t)blockSize, dynamicSMemSize);
+    struct drv_block block = {f, (uint64_t)blockSize, dynamicSMemSize};
+    *numBlocks = (int)drv_blocks_held(&block);
     return CUDA_SUCCESS;
 }
 
@@ -59,20 +39,10 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockS
     CUresult r = find(func, &f);
     if (r || !minGridSize || !blockSize || flags > 1)
         return r ? r : CUDA_ERROR_INVALID_VALUE;
-    int limit = blockSizeLimit > 0 && blockSizeLimit < LARGEST ? blockSizeLimit : LARGEST;
-    uint64_t best = 0, blocks = 0;
-    for (int threads = limit; threads > 0; threads -= WARP) {
-        size_t dynamic =
-            blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(threads) : dynamicSMemSize;
-        uint64_t held = blocks_of(f, (uint64_t)threads, dynamic);
-        if (held * (uint64_t)threads > best) {
-            best = held * (uint64_t)threads;
-            blocks = held;
-            *blockSize = threads;
-        }
-    }
+    uint64_t blocks =
+        drv_best_block(f, blockSizeLimit, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSize);
     *minGridSize = (int)(blocks * drv_current()->device->is->multiprocessors);
-    return best ? CUDA_SUCCESS : cu_result(DRV_LAUNCH_RESOURCES);
+    return blocks ? CUDA_SUCCESS : cu_result(DRV_LAUNCH_RESOURCES);
 }
 
 CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
@@ -89,7 +59,8 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunc
     CUresult r = find(func, &f);
     if (r || !dynamicSmemSize || numBlocks <= 0 || blockSize <= 0)
         return r ? r : CUDA_ERROR_INVALID_VALUE;
-    uint64_t each = SHARED / (uint64_t)numBlocks, fixed = RESERVED + f->shared_bytes;
+    uint64_t each = drv_vendor.multiprocessor.shared / (uint64_t)numBlocks;
+    uint64_t fixed = drv_vendor.multiprocessor.reserved + f->shared_bytes;
     *dynamicSmemSize = each > fixed ? each - fixed : 0;
     return CUDA_SUCCESS;
 }
@@ -101,8 +72,9 @@ CUresult cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
     if (r || !numClusters || !config)
         return r ? r : CUDA_ERROR_INVALID_VALUE;
     uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
-    uint64_t blocks = blocks_of(f, threads, config->sharedMemBytes);
-    *numClusters = (int)(blocks * drv_current()->device->is->multiprocessors / CLUSTER);
+    struct drv_block block = {f, threads, config->sharedMemBytes};
+    *numClusters =
+        (int)(drv_blocks_held(&block) * drv_current()->device->is->multiprocessors / CLUSTER);
     return CUDA_SUCCESS;
 }
 

@@ -18,7 +18,8 @@ static CUresult operate(CUstream handle, const CUstreamBatchMemOpParams *p) {
         return CUDA_SUCCESS;
     if (!p->operation || p->operation > CU_SIM_BARRIER)
         return cu_result(DRV_NOT_SUPPORTED);
-    struct drv_wait wait = {.address = p->address, .compare = p->flags & COMPARE};
+    struct drv_wait wait = {.address = p->address, .mask = UINT64_MAX};
+    wait.compare = p->flags & COMPARE;
     wait.value = wide ? p->value64 : p->value;
     wait.bytes = wide ? sizeof(uint64_t) : sizeof(uint32_t);
     if (wait.address % wait.bytes || !drv_memory_at(wait.address, wait.bytes))

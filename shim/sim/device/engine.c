@@ -140,6 +140,12 @@ static void host_done(const struct client *c, const struct krex_sim_command *sai
         work_host_done(done, said->arrival_ns);
 }
 
+static void take(struct client *c, const struct krex_sim_command *said) {
+    struct context *x = context_of(c, said->context);
+    c->worked[x->device->number] += is_work(said);
+    order_take(x, said);
+}
+
 bool engine_submit(struct client *c, const struct krex_sim_command *said) {
     struct engine *e = c->engine;
     engine_run(e, said->arrival_ns);
@@ -153,7 +159,7 @@ bool engine_submit(struct client *c, const struct krex_sim_command *said) {
         if (status != KREX_SIM_OK)
             refuse(c, said, status);
         else
-            order_take(context_of(c, said->context), said);
+            take(c, said);
     }
     work_begin_ready(e);
     return true;

@@ -72,4 +72,15 @@ uint32_t engine_release(struct client *, uint32_t context, uint64_t bytes);
 uint32_t engine_memory(const struct engine *, uint32_t device, uint64_t *free, uint64_t *all);
 uint32_t engine_kernel(struct engine *, const char *name, uint32_t *number);
 
+/* A process with contexts on a device. */
+struct resident {
+    int pid;
+    uint64_t bytes;     /* of the memory, that of the contexts themselves included */
+    uint64_t submitted; /* work, ever */
+    uint32_t running;   /* work that is on the device now */
+};
+
+/* The one with the lowest pid from this one on. False: there is none. */
+bool engine_resident(const struct engine *, uint32_t device, int from, struct resident *);
+
 #endif

@@ -7,6 +7,7 @@
  *   compute.c  the kernels of a device: who runs, how fast, until when
  *   copy.c     the copy engines
  *   context.c  contexts from their making to when nothing is left of them
+ *   resident.c who has contexts, and what it has there
  *
  * An event is handled whole before the next: a device's clocks are brought up to it (device_enter), it
  * changes what is on the engines, and what that means for the next event is worked out (device_leave).
@@ -104,7 +105,8 @@ struct client {
     bool gone;
     uint64_t last_seq;
     uint32_t under_way;
-    struct table commands; /* under way, by their numbers */
+    uint64_t worked[KREX_SIM_DEVICES]; /* commands ever that are work, on each */
+    struct table commands;             /* under way, by their numbers */
     struct link contexts;
     struct link listed;
 };
@@ -185,6 +187,7 @@ void work_report(const struct command *, uint64_t end, uint32_t status);
 void work_host_done(struct command *, uint64_t at);
 void work_abort(struct context *, uint32_t status, uint64_t end, bool on_device);
 bool is_on_device(const struct command *);
+bool is_work(const struct krex_sim_command *); /* takes time on the device */
 
 /* compute.c */
 void compute_init(struct device *);

@@ -2,6 +2,7 @@
 #include "peer.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +110,28 @@ static void name_kernel(struct peer *p) {
     peer_answer(p, status);
 }
 
+/* As many as fit. */
+static void residents(struct peer *p) {
+    struct krex_sim_packet *q = &p->question;
+    struct resident r;
+    size_t used = 0;
+    int from = (int)(q->value & INT32_MAX);
+    memset(q->text, 0, sizeof q->text);
+    q->value = 0;
+    while (!q->value && engine_resident(p->server->engine, q->device, from, &r)) {
+        char one[80];
+        size_t n = (size_t)snprintf(one, sizeof one, "%d:%" PRIu64 ":%" PRIu64 ":%u ", r.pid,
+                                    r.bytes, r.submitted, r.running);
+        if (used + n < sizeof q->text)
+            memcpy(q->text + used, one, n + 1);
+        else
+            q->value = (uint64_t)r.pid;
+        used += n;
+        from = r.pid + 1;
+    }
+    peer_answer(p, KREX_SIM_OK);
+}
+
 /* What only one who said HELLO may ask. */
 static void serve_client(struct peer *p, uint64_t now) {
     const struct krex_sim_packet *q = &p->question;
@@ -145,6 +168,8 @@ static void serve(struct peer *p, uint64_t now) {
         peer_look_for_gone(p);
     else if (p->question.op == KREX_SIM_MEMORY)
         memory(p);
+    else if (p->question.op == KREX_SIM_RESIDENTS)
+        residents(p);
     else if (p->client)
         serve_client(p, now);
     else

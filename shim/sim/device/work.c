@@ -11,6 +11,10 @@ bool is_on_device(const struct command *c) {
     return c->state == RUNNING || c->state == OVERDUE || c->state == COPYING;
 }
 
+bool is_work(const struct krex_sim_command *said) {
+    return said->kind >= KREX_SIM_RUN && said->kind <= KREX_SIM_FILL;
+}
+
 static void say(const struct command *c, enum krex_sim_what what, uint64_t end, uint32_t status) {
     const struct client *owner = c->context->client;
     struct krex_sim_result r = {

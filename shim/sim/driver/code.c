@@ -12,8 +12,7 @@
 
 enum {
     THREADS = 1024,
-    DEFAULT_SHARED = 48 << 10, /* that a block may have without asking for more */
-    UNKNOWN_REGISTERS = 32,    /* PTX does not say: an assembler would decide */
+    UNKNOWN_REGISTERS = 32, /* PTX does not say: an assembler would decide */
     NO_CARVEOUT = -1,
 };
 
@@ -67,7 +66,8 @@ void drv_code_describe(const struct drv_code *code, const struct drv_device *dev
     f->shared_bytes = k->shared_bytes;
     f->const_bytes = k->constant_bytes;
     f->local_bytes = k->local_bytes;
-    f->max_dynamic_shared = k->shared_bytes < DEFAULT_SHARED ? DEFAULT_SHARED - k->shared_bytes : 0;
+    f->max_dynamic_shared =
+        k->shared_bytes < drv_vendor.shared_bytes ? drv_vendor.shared_bytes - k->shared_bytes : 0;
     f->carveout = NO_CARVEOUT;
     f->ptx_version = version(code->image.ptx_version, device);
     f->binary_version = version(code->image.binary_version, device);

@@ -66,6 +66,26 @@ enum drv_result {
     DRV_RESULTS
 };
 
+/* What a face says of its vendor: where drivers differ in more than names. */
+struct drv_image;
+struct drv_bytes;
+struct drv_vendor {
+    enum drv_result (*read_image)(struct drv_image *image, struct drv_bytes bytes); /* image.h */
+    /* The environment: what narrows the devices first (or NULL), and then the first of these that is set. */
+    const char *visible_first, *visible[2];
+    void (*name_uuid)(const char uuid[16], char *to, size_t size); /* as it stands there */
+    const char *loading; /* modules are loaded lazily unless it says EAGER; NULL: never lazily */
+    uint32_t largest_y_z, largest_block_z; /* of a grid, in blocks; of a block, in threads */
+    uint32_t shared_bytes;                 /* that a block may have without asking for more */
+    void *extra_end;                       /* of a launch's `extra` */
+    struct {
+        uint32_t threads, blocks, registers, shared, reserved,
+            warp; /* reserved: shared, a block's */
+    } multiprocessor;
+    bool faults_abort; /* a kernel's ends the program */
+};
+extern const struct drv_vendor drv_vendor;
+
 /* handle.c: which pointers are handles. A leaf lock; call from anywhere. */
 enum drv_type {
     DRV_CONTEXT = 1,
@@ -231,7 +251,7 @@ struct drv_callback {
 enum drv_compare { DRV_GREATER_EQUAL, DRV_EQUAL, DRV_AND, DRV_NOR };
 
 struct drv_wait {
-    uint64_t address, value;
+    uint64_t address, value, mask; /* mask: of what is compared */
     enum drv_compare compare;
     uint32_t bytes; /* of the word: 4, 8 */
 };
@@ -272,6 +292,10 @@ enum drv_result drv_ready(void); /* DRV_OK, or NOT_INITIALIZED (also in a forked
 unsigned drv_devices(void);      /* those that the program may see */
 struct drv_device *drv_device(unsigned ordinal); /* NULL: there is none */
 uint64_t drv_thread(void);                       /* 1, 2, ...: the caller's number */
+
+/* bus.c: a PCI bus for each; its id may come without the domain and the function. NULL: there is none. */
+unsigned drv_bus(const struct drv_device *device);
+struct drv_device *drv_device_on(const char *bus_id);
 
 /* channel.c: a packet out and its answer in. `packet` is both. DRV_LOST: nobody answers. */
 enum drv_result drv_packet(struct krex_sim_packet *packet);
@@ -366,6 +390,17 @@ enum drv_result drv_copy_work(const struct drv_copy *copy,
                               struct drv_work *work); /* for nodes too */
 enum drv_result drv_fill_work(const struct drv_fill *fill, struct drv_work *work);
 
+/* occupancy.c: how many such blocks a multiprocessor holds, by threads, registers and shared memory. */
+struct drv_block {
+    const struct drv_function *function;
+    uint64_t threads, dynamic; /* shared memory, bytes */
+};
+uint64_t drv_blocks_held(const struct drv_block *block);
+/* The shape of most threads there: *threads of a block, which are `limit` at most (0: no limit). dynamic_of
+ * may be NULL: then each has `dynamic` bytes. How many blocks of it are held; 0: none is. */
+uint64_t drv_best_block(const struct drv_function *function, int limit,
+                        size_t (*dynamic_of)(int threads), size_t dynamic, int *threads);
+
 /* launch.c. Checks the dimensions and packs the parameters; what it gives can be submitted, or kept. */
 struct drv_shape {
     uint32_t grid[3], block[3];
@@ -377,6 +412,12 @@ enum drv_result drv_launch_work(const struct drv_device *device,
                                 const struct drv_function *function, const struct drv_shape *shape,
                                 void *const *parameters, const void *packed, size_t packed_bytes,
                                 struct drv_work *work);
+/* What stands in `extra` in place of addresses, up to the vendor's mark of its end. false: it is nonsense. */
+struct drv_packed {
+    const void *bytes;
+    size_t size;
+};
+bool drv_read_extra(void *const *extra, struct drv_packed *packed);
 struct drv_work drv_callback_work(const struct drv_callback *callback);
 struct drv_work drv_wait_work(const struct drv_wait *wait);  /* HOST: until the word is so */
 struct drv_work drv_write_work(const struct drv_wait *wait); /* writes the word */

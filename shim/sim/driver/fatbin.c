@@ -50,7 +50,7 @@ static bool next_entry(struct drv_bytes *from, struct entry *entry) {
 static enum drv_result read_plain(struct drv_image *image, const struct entry_header *h,
                                   struct drv_bytes data) {
     if (h->kind == KIND_ELF)
-        return drv_elf_read(image, data);
+        return drv_cubin_read(image, data);
     data.size = strnlen((const char *)data.at, data.size);
     return drv_ptx_read(image, data);
 }

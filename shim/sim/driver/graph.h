@@ -68,6 +68,14 @@ void drv_node_set_work(struct drv_node *node, struct drv_work *work); /* takes o
 struct drv_node *drv_node_in(const struct drv_graph *copy, const struct drv_node *origin);
 enum drv_node_type drv_node_type_of(const struct drv_work *work);
 
+/* nodes.c: *count is how many there is room for, and then how many there are. Not locked. */
+void drv_list_nodes(const struct drv_graph *graph, bool roots_only, struct drv_node **nodes,
+                    size_t *count);
+void drv_list_edges(const struct drv_graph *graph, struct drv_node **from, struct drv_node **to,
+                    size_t *count);
+void drv_list_needs(const struct drv_node *node, struct drv_node **needs, size_t *count);
+void drv_list_dependents(const struct drv_node *node, struct drv_node **nodes, size_t *count);
+
 /* Marks all that the nodes come after, themselves included; nothing else is marked then. */
 bool drv_graph_mark_before(const struct drv_graph *graph, struct drv_node *const *nodes,
                            size_t count);

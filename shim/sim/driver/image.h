@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a program hands to a driver as code: which kernels and variables are in it, and what can be known
- * of them without running anything. ELF, PTX text, and the containers of both.
+ * of them without running anything. Each vendor has formats of its own.
  *
  * Images come from anywhere: whatever their bytes are, reading one ends, stays inside it, and takes time
  * and memory in proportion to its size.
@@ -56,9 +56,14 @@ enum drv_result drv_image_read(struct drv_image *image, const void *data, size_t
 void drv_image_free(struct drv_image *image);
 
 /* For those that read one kind of image: each adds what it finds, and leaves it to image.c to free. */
-enum drv_result drv_elf_read(struct drv_image *image, struct drv_bytes elf);
+enum drv_result drv_cubin_read(struct drv_image *image, struct drv_bytes elf);
 enum drv_result drv_ptx_read(struct drv_image *image, struct drv_bytes text);
 enum drv_result drv_fatbin_read(struct drv_image *image, struct drv_bytes fatbin);
+enum drv_result drv_hsaco_read(struct drv_image *image, struct drv_bytes elf);
+
+/* What a vendor's driver takes, whatever of these it is: for drv_vendor. */
+enum drv_result drv_nvidia_read(struct drv_image *image, struct drv_bytes bytes);
+enum drv_result drv_amd_read(struct drv_image *image, struct drv_bytes bytes);
 
 bool drv_is_elf(struct drv_bytes bytes);
 bool drv_is_ptx(struct drv_bytes bytes);
@@ -74,6 +79,8 @@ struct drv_variable_info *drv_image_add_variable(struct drv_image *image, const 
                                                  size_t length);
 /* The next of its parameters. */
 bool drv_kernel_add_param(struct drv_kernel_info *kernel, struct drv_parameter param);
+/* When all are there: in the order of their places. false: they overlap, or are too many. */
+bool drv_kernel_sort_params(struct drv_kernel_info *kernel);
 
 /* The part that starts at `offset`; empty with at == NULL if it does not lie inside. */
 static inline struct drv_bytes drv_part(struct drv_bytes bytes, uint64_t offset, uint64_t size) {

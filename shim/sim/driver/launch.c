@@ -8,7 +8,7 @@
 #include "atomic.h"
 #include "driver.h"
 
-enum { THREADS = 1024, GRID_YZ = 65535, BLOCK_Z = 64, RESIDENT = 2048, BLOCKS_RESIDENT = 32 };
+enum { THREADS = 1024, RESIDENT = 2048, BLOCKS_RESIDENT = 32 };
 
 static uint64_t product(const uint32_t size[3]) { return (uint64_t)size[0] * size[1] * size[2]; }
 
@@ -17,9 +17,11 @@ static enum drv_result check(const struct drv_device *device, const struct drv_f
                              const struct drv_shape *shape) {
     const uint32_t *grid = shape->grid, *block = shape->block;
     uint64_t threads = product(block);
-    if (!product(grid) || !threads || grid[0] > INT32_MAX || grid[1] > GRID_YZ || grid[2] > GRID_YZ)
+    if (!product(grid) || !threads || grid[0] > INT32_MAX || grid[1] > drv_vendor.largest_y_z ||
+        grid[2] > drv_vendor.largest_y_z)
         return DRV_INVALID_VALUE;
-    if (block[0] > THREADS || block[1] > THREADS || block[2] > BLOCK_Z || threads > THREADS)
+    if (block[0] > THREADS || block[1] > THREADS || block[2] > drv_vendor.largest_block_z ||
+        threads > THREADS)
         return DRV_INVALID_VALUE;
     if (shape->shared > f->max_dynamic_shared)
         return DRV_INVALID_VALUE;
@@ -42,6 +44,19 @@ static unsigned char *pack(const struct drv_function *f, void *const *parameters
     for (uint32_t i = 0; !packed && i < f->parameters; i++)
         memcpy(to + f->parameter[i].offset, parameters[i], f->parameter[i].size);
     return to;
+}
+
+bool drv_read_extra(void *const *extra, struct drv_packed *packed) {
+    enum { BUFFER = 1, SIZE = 2 };
+    *packed = (struct drv_packed){0};
+    for (; extra && *extra != drv_vendor.extra_end; extra += 2)
+        if (*extra == (void *)BUFFER)
+            packed->bytes = extra[1];
+        else if (*extra == (void *)SIZE)
+            packed->size = *(const size_t *)extra[1];
+        else
+            return false;
+    return true;
 }
 
 static enum drv_result compute_effect(struct drv_work *work) {
@@ -113,6 +128,7 @@ struct drv_work drv_callback_work(const struct drv_callback *callback) {
 
 static bool compare(const struct drv_wait *w, uint64_t seen) {
     bool wide = w->bytes == sizeof(uint64_t);
+    seen &= w->mask;
     uint64_t value = wide ? w->value : (uint32_t)w->value;
     switch (w->compare) {
     case DRV_GREATER_EQUAL: /* cyclic, as the headers say */

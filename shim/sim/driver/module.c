@@ -27,7 +27,7 @@ static struct drv_context
     *loading_in; /* released under `loading`; who reads it only waits longer */
 
 bool drv_modules_load_lazily(void) {
-    const char *mode = getenv("CUDA_MODULE_LOADING");
+    const char *mode = drv_vendor.loading ? getenv(drv_vendor.loading) : "EAGER";
     return !mode || strcasecmp(mode, "EAGER") != 0;
 }
 

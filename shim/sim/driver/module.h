@@ -3,8 +3,8 @@
  * Code in a context (modules, with their functions and variables), and code that may come into any
  * (libraries, with their kernels).
  *
- * Modules come to a device lazily unless CUDA_MODULE_LOADING says EAGER: a kernel is loaded when it is
- * launched in that context for the first time.
+ * Where the vendor loads modules lazily, a kernel comes to a device when it is launched in that context
+ * for the first time.
  */
 #ifndef KREX_SIM_DRIVER_MODULE_H
 #define KREX_SIM_DRIVER_MODULE_H

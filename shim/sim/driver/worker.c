@@ -11,6 +11,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -163,9 +165,19 @@ static void *watcher(void *unused) {
     return NULL;
 }
 
+static bool is_fault(enum drv_result r) {
+    return r == DRV_ILLEGAL_ADDRESS || r == DRV_LAUNCH_TIMEOUT || r == DRV_LAUNCH_FAILED;
+}
+
 /* Ends a command; its effect has been. */
 static void end(struct drv_command *c, enum drv_result r, uint64_t end_ns) {
     struct drv_event *event = c->work.event;
+    if (is_fault(r) && drv_vendor.faults_abort) {
+        fprintf(stderr,
+                "krex-sim: %s faulted on the device; this vendor's driver ends the program\n",
+                c->work.kind == KREX_SIM_RUN ? c->work.launch.function->name : "a command");
+        abort();
+    }
     if (r && !c->stream->context->error)
         c->stream->context->error = r;
     if (event && event->pending == c->seq) {
