@@ -48,9 +48,10 @@ REASONS: Final = {
         "Run it again; compile and load what a capture needs before it begins.",
     ),
     "submission_in_flight": Reason(
-        "A sibling's driver call that submits work did not return within 0.5 s, or its thread "
-        "jumped out of it.",
-        "Look for a sibling whose queue is full, or a machine without a free core.",
+        "A sibling's driver call that submits work did not return within 5 s: its launch queue is "
+        "full, or code has to be loaded, behind work that does not end. Or its thread jumped out "
+        "of the call.",
+        "Run it beside other siblings, or when that one has ended.",
     ),
     "sibling_not_drained": Reason(
         "Work of a sibling, or of one that died, did not complete within 5 s: a long kernel, or "
@@ -80,10 +81,23 @@ REASONS: Final = {
         "Do not thaw by hand what `krex status` shows as frozen by a hold.",
     ),
     "unregistered_process": Reason(
-        "A process uses the device without being registered: the board is full, or its controller "
-        "died and another one serves the device now.",
-        "Run fewer processes on the device; wait for the end of those that were running when the "
-        "controller died, or start them again.",
+        "A process of a command uses the device without being registered: KREX's library is not "
+        "in it (`LD_PRELOAD` was cleared, as by `env -i` and `sudo`; a setuid or a static program) "
+        "or is passed by; the board is full; or its controller died and another one serves the "
+        "device now.",
+        "Keep the environment that the command was given; run fewer processes on the device; wait "
+        "for the end of those that were running when the controller died, or start them again.",
+    ),
+    "foreign_process": Reason(
+        "A process that is of no command has a context on the device, by the device's own word; "
+        "nobody knows what it does there. `foreign_processes` names it.",
+        "Start it by `krex run`, or end it.",
+    ),
+    "bypass": Reason(
+        "A registered process reaches the device past KREX's hooks too. On a simulated device: it "
+        "had work there, or submitted some, while the region had the device. On a real one: it has "
+        "loaded the driver's library twice.",
+        "Look for `dlmopen` and `RTLD_DEEPBIND` in what it loads, or run that program alone.",
     ),
     "unlisted_submission": Reason(
         "A process on the device asked for a function that can submit work and that KREX does not "

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A command: a `krex run` and what is below it, or a process tree with only the shim preloaded."""
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from krex.controller.cores import without
 from krex.controller.reports import Report
+from krex.controller.timing import Audit
 from krex.protect import pipes
 from krex.protect.freezer import Group
 from krex.protect.pin import Pinning
@@ -43,18 +45,24 @@ class Command:
         self.opened: Callable[[RegionRecord], object] = _drop
         self.report: Callable[[RegionRecord], None] = _drop
         self.notice: Callable[[str], object] = _drop  # a process of it runs unprotected, and why
+        # Likewise, and it does not say so itself; of which processes that was said.
+        self.warn: Callable[[str], object] = _drop
+        self.told: set[int] = set()
+        # About it, to its device: it is not over before they are answered.
+        self.questions: set[asyncio.Task[None]] = set()
         self.refusals: list[MemoryRefusal] = []  # memory that it did not get beside others
         self.out_of_memory: Callable[[str], object] = _drop  # of the first of them
         # Its report's file, for records that come when its `krex run` was killed.
         self.last_resort: Report | None = None
         self._submissions_of_ended = 0
+        self._audit_of_ended = Audit()
         self.allotment = without(device.key)
         self.pinning = Pinning()  # for all its holds
         self.is_looked_at = False  # see pins.look_again
 
     def mute(self, *, was_killed: bool) -> None:
         """Its `krex run` is gone; if it ended as it should, so did the report."""
-        self.report = self.opened = self.notice = self.out_of_memory = _drop
+        self.report = self.opened = self.notice = self.warn = self.out_of_memory = _drop
         if was_killed and self.last_resort:
             self.report = self.last_resort.write
         self.run_ended = True
@@ -88,7 +96,16 @@ class Command:
     def process_ended(self, process: "Process") -> None:
         """Keep what is known of it before its block is freed."""
         self._submissions_of_ended += process.submissions()
+        self._audit_of_ended.add(process)
 
     def submissions(self) -> int:
         """How many all its processes made so far."""
         return self._submissions_of_ended + sum(p.submissions() for p in self.processes())
+
+    def audit(self) -> Audit:
+        """What all its processes counted of timed pairs so far."""
+        found = Audit()
+        found.add_all(self._audit_of_ended)
+        for process in self.processes():
+            found.add(process)
+        return found

@@ -16,7 +16,6 @@ from krex.controller import memory
 from krex.controller.command import Command
 from krex.controller.device import Device
 from krex.controller.farewell import command_record
-from krex.controller.hold import Abort, until
 from krex.controller.mark import CommandMark, Process, ThreadMark
 from krex.controller.outbox import Outbox
 from krex.controller.peer import Peer, has_ended, receive
@@ -25,6 +24,7 @@ from krex.controller.reports import Report
 from krex.controller.request import DEFAULT_DEVICE, Refusal, Request, is_device_key, parse
 from krex.controller.standing import Standing, Teller
 from krex.controller.status import conceal, describe
+from krex.controller.waiting import Abort, until
 from krex.launch.channel import PROTOCOL
 from krex.native import ffi, lib
 from krex.record import RegionRecord
@@ -164,6 +164,7 @@ class Connection:
         command.last_resort = report
         command.out_of_memory = lambda text: self.send({"op": "out_of_memory", "message": text})
         command.notice = lambda text: self.send({"op": "unprotected", "message": text})
+        command.warn = lambda text: self.send({"op": "unprotected", "message": text, "say": True})
         return command
 
     def _tell_who_waits_for_a_region(self, mark: CommandMark) -> None:
@@ -328,7 +329,8 @@ class Connection:
         elif m.type == lib.KREX_WIRE_ENTER and m.slot < lib.KREX_MARKS:
             if lost := self.marks.pop(m.slot, None):
                 self.process.device.leave(lost)  # its end never got here: our queue was full
-            mark = self.marks[m.slot] = ThreadMark(self.process, m.slot, text, m.value)
+            marker = ffi.string(m.text2).decode(errors="replace") or "explicit"
+            mark = self.marks[m.slot] = ThreadMark(self.process, m.slot, text, m.value, marker)
             mark.command.opened(mark.record)
             self.process.device.enter(mark)
         elif m.type == lib.KREX_WIRE_LEAVE and m.slot < lib.KREX_MARKS:
@@ -347,9 +349,10 @@ class Connection:
             self._note_stranger(os.dup(self.pidfd), [self.server.device(key)])
 
     def _out_of_memory(self, process: Process, wanted: bytes) -> None:
-        found = memory.refused(process, int(wanted) if wanted.isdigit() else 0)
-        if found:
-            process.command.out_of_memory(memory.describe(found, process.device.key))
+        asking = memory.refused(process, int(wanted) if wanted.isdigit() else 0)
+        task = self.server.loop.create_task(asking)
+        process.command.questions.add(task)
+        task.add_done_callback(process.command.questions.discard)
 
     def _leave(self, slot: int, submissions: int) -> None:
         assert self.process
@@ -422,6 +425,7 @@ class Connection:
         if self.pid == 0 or pidfd >= 0:
             self._note_stranger(pidfd, devices)
         if command:
+            command.told.add(self.pid)
             command.notice(why)
 
     def _note_stranger(self, pidfd: int, devices: list[Device]) -> None:
@@ -447,6 +451,7 @@ class Connection:
         joined = lib.krex_block_state(board.c, process.block) != lib.KREX_BLOCK_RESERVED
         if not joined and not has_ended(self.pidfd):
             self._note_stranger(os.dup(self.pidfd), [process.device])
+            process.command.told.add(self.pid)
             process.command.notice("its library could not join the board")
         return not joined or not board.is_mapped_by(self.pid)
 
@@ -459,7 +464,7 @@ class Connection:
         process, self.process = self.process, None
         del self.server.registered[self.pid]
         self.server.tickets.forget(process)
-        process.device.gone(process)
+        process.device.gone(process, self.marks.values())
         command = process.command
         if command.id.startswith("p-") and not command.processes():
             self.server.commands.pop(command.id, None)

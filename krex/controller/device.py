@@ -3,19 +3,26 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from krex.controller.admission import Admission
 from krex.controller.board import Board
-from krex.controller.hold import Abort, Hold
+from krex.controller.hold import Hold
+from krex.controller.linger import Linger
 from krex.controller.mark import CommandMark, Mark, Process
+from krex.controller.residents import FRESH_S, Adapter, Nobody
+from krex.controller.waiting import Abort
 from krex.native import lib
 from krex.protect.journal import Journal
 from krex.protect.mappings import takes_part
 
 if TYPE_CHECKING:
     from krex.controller.command import Command
+
+
+def _at_once(_: float | None) -> float:
+    return 0.0
 
 
 class Device:
@@ -40,6 +47,8 @@ class Device:
         self.when_acquired: Callable[[], None] = lambda: None  # whether or not it succeeded
         self.departing: set[int] = set()  # processes that ended, and may have work there still
         self.orphans: list[tuple[str, int]] = []  # (board of a dead controller, pid)
+        self.residents: Adapter = Nobody()
+        self.linger = Linger(self)
         self._changed = asyncio.Event()
         self._task = asyncio.create_task(self._serve())
 
@@ -47,9 +56,12 @@ class Device:
 
     def enter(self, mark: Mark) -> None:
         """A mark asks for the device; a holder's process shares the hold it has, or will have."""
+        self.linger.entered(mark)
         if self.hold and self.hold.takes(mark):
             self.hold.join(mark)
         else:
+            if not (self.hold or self.residents.is_quick):  # the end of a hold asks too
+                self.residents.ask(self.known(), FRESH_S)
             self.queue.append(mark)
             limit_s = mark.command.max_wait_s
             if limit_s is not None:
@@ -69,6 +81,7 @@ class Device:
         if mark.ended:
             return
         mark.ended = True
+        self.linger.left(mark)
         if mark in self.queue:
             self.queue.remove(mark)
             reason = reason or "left_while_waiting"
@@ -88,6 +101,10 @@ class Device:
         self.departing.discard(process.pid)
         if self.hold:
             self.hold.registered(process)
+
+    def known(self) -> list[int]:
+        """The processes that are registered, or were and may still have something there."""
+        return [*(p.pid for p in self.processes.values()), *self.departing]
 
     def refused(self) -> None:
         """A process uses the device without a block: no region beside it is certain."""
@@ -109,11 +126,10 @@ class Device:
         else:
             self.unregistered -= 1
 
-    def gone(self, process: Process) -> None:
-        """A process died: its marks end, its block is free."""
-        for mark in [*self.queue, *(self.hold.marks if self.hold else [])]:
-            if mark.process is process:
-                self.leave(mark, "process_died")
+    def gone(self, process: Process, marks: Iterable[Mark]) -> None:
+        """A process died: its marks end, those without a hold too; its block is free."""
+        for mark in marks:
+            self.leave(mark, None if mark.end_idle(_at_once) else "process_died")
         if self.hold and process.has_flag(lib.KREX_FLAG_UNLISTED):
             self.hold.spoil("unlisted_submission")
         if self.when_gone:
@@ -136,7 +152,8 @@ class Device:
     def busy_with(self, command: "Command") -> bool:
         """Whether processes or records of this command are still on their way."""
         held = [*self.hold.marks, *self.hold.left] if self.hold else []
-        return bool(command.processes()) or any(m.command is command for m in self.queue + held)
+        waits = command.questions or any(m.command is command for m in self.queue + held)
+        return bool(command.processes() or waits)
 
     # The hold.
 
@@ -149,6 +166,8 @@ class Device:
     def close(self) -> None:
         """The controller ends: nothing stays shut or frozen."""
         self._task.cancel()
+        self.linger.close()
+        self.residents.close()
         if self.hold:
             self.hold.undo()
 
@@ -197,9 +216,10 @@ class Device:
 
     async def _until_left(self, hold: Hold, limit_s: float | None) -> None:
         deadline = None if limit_s is None else time.monotonic() + limit_s
-        while hold.marks:
+        while hold.marks or self._lingers(hold):
             self._changed.clear()
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            left = left if hold.marks else self.linger.left_s(hold)
             try:
                 await asyncio.wait_for(self._changed.wait(), left)
             except (TimeoutError, asyncio.TimeoutError):  # two before Python 3.11
@@ -208,3 +228,8 @@ class Device:
             if not hold.is_certain():
                 for late in list(hold.marks):
                     self.leave(late, "lease_lost")
+
+    def _lingers(self, hold: Hold) -> bool:
+        """Whether to keep it without a mark, for the command's next one."""
+        hold.lingers = hold.is_certain() and self.linger.left_s(hold) > 0
+        return hold.lingers

@@ -28,6 +28,7 @@ def command_record(command: "Command", status: object) -> CommandRecord | None:
     if not isinstance(status, int) or command.started is None:
         return None
     duration_s = time.monotonic() - command.started
+    timed = command.audit()
     still = command.group.stillness() if command.group else Stillness()
     return CommandRecord(
         schema=SCHEMA,
@@ -43,6 +44,8 @@ def command_record(command: "Command", status: object) -> CommandRecord | None:
         longest_freeze_s=still.longest_s,
         after_thaw_s=UNSET if still.ago_s is None else still.ago_s,
         oom_while_shared=list(command.refusals) or UNSET,
+        timed_pairs_total=timed.sums["pairs"],
+        timed_pairs_outside=timed.outside,
         limit_suspected=suspects_limit(still, status, duration_s),
     )
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A hold: one period of exclusivity, from the handshake to the release. May serve several marks."""
 
-import asyncio
 import contextlib
 import itertools
 import os
@@ -13,7 +12,9 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from krex.controller.board import GATE, HEAVY
+from krex.controller.company import Company
 from krex.controller.pins import Pins
+from krex.controller.waiting import PATIENCE_S, Abort, until
 from krex.controller.watch import Watch
 from krex.native import lib
 from krex.protect import together
@@ -26,36 +27,18 @@ if TYPE_CHECKING:
     from krex.controller.mark import Mark, Process
 
 HEAVY_DEADLINE_S = 2.0
-IN_FLIGHT_DEADLINE_S = 0.5
+# For what is in flight, and then for the drain. A submission may stand in the driver until work
+# before it is done (the launch queue is full, its code has to be loaded): it has as long as that.
 DRAIN_DEADLINE_S = 5.0
 FREEZE_DEADLINE_S = 0.1
 LEAVE_DRAIN_DEADLINE_S = 0.1
 # What --max-wait leaves to each step at least: it is a limit on waiting for others, and a handshake
 # with nobody in the way takes a moment too.
 LEAST_STEP_S = 0.1
-# Steps usually take less than this; asyncio's timers are no finer than a millisecond.
-PATIENCE_S = 0.002
 # On a CPU the cores are the device. A sibling that can't be frozen may still use so much of them:
 # what its threads need to find the gate shut and to go to sleep at it.
 CPU_SHARE, CPU_LEAST_S = 0.01, 50e-6
 _ids = itertools.count(1)
-
-
-class Abort(Exception):
-    """A deadline was missed; the text is the record's reason."""
-
-
-async def until(done: Callable[[], bool], limit_s: float, reason: str) -> None:
-    """Wait for done(). Raises Abort(reason) after limit_s."""
-    start = time.monotonic()
-    while not done():
-        waited = time.monotonic() - start
-        if waited > limit_s:
-            raise Abort(reason)
-        if waited < PATIENCE_S:
-            time.sleep(0.00005)  # noqa: ASYNC251
-        else:
-            await asyncio.sleep(0.001)
 
 
 class Hold:
@@ -68,6 +51,7 @@ class Hold:
         self.marks = [first]
         self.left: list[Mark] = []  # their records wait for the end, which says if work was left
         self.granted = self.exclusive = False
+        self.lingers = False  # the last mark has left, and the holder's next one may still join
         self._reason = ""  # why it is not exclusive
         self._handshake = Handshake()
         self._siblings_then: Siblings | UnsetType = UNSET
@@ -80,13 +64,15 @@ class Hold:
         self._running: set[Command] = set()  # thawed for the holder's sake
         self._watch = Watch(self)
         self._pins = Pins(first.command)
+        self._company = Company(device, self._holders.__contains__)
         self._step_began = 0.0
 
     # What happens to it meanwhile.
 
     def takes(self, mark: "Mark") -> bool:
         """Whether a further mark may share it: one of the holder's, until the last has left."""
-        return bool(self.marks) and mark.process is not None and self.covers(mark.process)
+        is_kept = bool(self.marks) or self.lingers
+        return is_kept and mark.process is not None and self.covers(mark.process)
 
     def join(self, mark: "Mark") -> None:
         """A further mark of the holder."""
@@ -114,7 +100,7 @@ class Hold:
     def registered(self, process: "Process") -> None:
         """A process joined the board: a late child of the holder gets the pass."""
         if self.covers(process):
-            if self.marks:
+            if self.marks or self.lingers:
                 self._holders.add(process.pid)
                 lib.krex_block_pass(self.board.c, process.block, self._epoch)
         else:
@@ -198,15 +184,18 @@ class Hold:
                 raise Abort("capture_open") from None
             raise
         self._step_done("heavy_s")
-        await self._close(GATE, epoch, IN_FLIGHT_DEADLINE_S, "submission_in_flight")
+        began = time.monotonic()
+        await self._close(GATE, epoch, *self._limit(DRAIN_DEADLINE_S, "submission_in_flight"))
         stop_at("in-flight-zero")
         self._step_done("in_flight_s")
         # Only now: who registered until the gate was shut may have submitted.
         siblings = [p for p in self.device.processes.values() if not self.covers(p)]
         dirty = list(filter(self._is_dirty, siblings))
-        await self._drain(dirty, *self._limit(DRAIN_DEADLINE_S, "sibling_not_drained"))
+        left_s = DRAIN_DEADLINE_S - (time.monotonic() - began)
+        await self._drain(dirty, *self._limit(left_s, "sibling_not_drained"))
         stop_at("drained")
         self._step_done("drain_s")
+        self._company.ask_at_start()
         if self._freezes:
             await self._freeze()
             stop_at("frozen")
@@ -215,6 +204,7 @@ class Hold:
         self._pin()
         if reason := self._noted_reason(self.first):
             raise Abort(reason)
+        await self._company.hear(shut=True)
         stop_at("before-grant")
         self._look()
         self.exclusive = True
@@ -377,16 +367,24 @@ class Hold:
             left_work = True  # the holder stays dirty: the next handshake drains it as a sibling
         stop_at("holder-drained")
         released_ns = time.monotonic_ns()
+        self._company.ask_at_end()
+        await self._company.hear(shut=True)
         certain = self.is_certain() and not self._spoiled and not self._outsiders()
         self.undo()
+        opened = time.monotonic()
+        await self._company.hear(shut=False)
+        reason = self._company.reason()
         for mark in self.left:
+            if reason:
+                mark.not_exclusive(reason)
             if certain and mark.record.exclusive:
                 mark.record.released_ns = released_ns
             if mark.record.granted_ns:
                 mark.record.holder_pids = sorted(self._holders)
             mark.record.work_at_end = left_work
+            mark.record.foreign_processes = self._company.record()
             mark.record.cpus = self._pins.record()
-            mark.record.release_s = time.monotonic() - began
+            mark.record.release_s = opened - began
 
     def _in_flight(self, process: "Process") -> bool:
         board, block = self.board.c, process.block
@@ -419,7 +417,8 @@ class Hold:
             mark.not_exclusive("lease_lost")
         if any(c.group and c.group.was_thawed() for c in self._frozen):
             mark.not_exclusive("sibling_thawed")
-        if reason := self._noted_reason(mark) or self._cpu_reason(mark):
+        reason = self._noted_reason(mark) or self._cpu_reason(mark)
+        if reason := reason or self._company.reason_at_start():
             mark.not_exclusive(reason)
 
     def _outsiders(self) -> str | None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from krex.controller.timing import Audit
 from krex.native import lib
 from krex.protect.cpu_time import Account
 from krex.record import SCHEMA, SCHEMA_VERSION, RegionRecord
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from krex.controller.command import Command
 
 _ids = itertools.count(1)
+_GRANTED = (lib.KREX_MARK_EXCLUSIVE, lib.KREX_MARK_SHARED)
 
 
 def parent_of(pid: int) -> int:
@@ -113,9 +115,26 @@ class Mark(abc.ABC):
             self.record.submissions = self.submissions() - self._submissions_at_grant
         else:
             self.record.wait_s = time.monotonic() - self.requested
-        if self.command.refusals:
-            self.record.oom_while_shared = list(self.command.refusals)
+        self._look_at_timing()
         self._leave_board()
+
+    def send(self) -> None:
+        """Send the record to whoever wants it."""
+        if self.command.refusals:  # the device may have been asked about them until now
+            self.record.oom_while_shared = list(self.command.refusals)
+        self._send()
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether nobody wrote it into the program: it may begin again at any moment."""
+        return False
+
+    def end_idle(self, limit_s: Callable[[float | None], float]) -> bool:
+        """End a mark of timed events that was idle for too long. False: it goes on, or isn't one.
+
+        `limit_s` says how long that is, of a program with such gaps (None: it had none yet).
+        """
+        return False
 
     @property
     @abc.abstractmethod
@@ -139,12 +158,16 @@ class Mark(abc.ABC):
         """Whether what it marks has a context elsewhere too."""
 
     @abc.abstractmethod
-    def send(self) -> None:
-        """Send the record to whoever wants it."""
+    def _send(self) -> None:
+        """Send the record."""
 
     @abc.abstractmethod
     def _let_go_on(self, exclusive: bool) -> bool:
         """Tell what waits for the grant; False: it did not wait."""
+
+    @abc.abstractmethod
+    def _look_at_timing(self) -> None:
+        """Complete the record with what was counted of timed pairs."""
 
     @abc.abstractmethod
     def _leave_board(self) -> None:
@@ -154,17 +177,41 @@ class Mark(abc.ABC):
 class ThreadMark(Mark):
     """An outermost mark of a process's thread. Its state is a word in the process's block."""
 
-    def __init__(self, process: Process, slot: int, name: str, tid: int) -> None:
-        super().__init__(process.command, process.pid, "explicit", name, process.regions)
+    def __init__(self, process: Process, slot: int, name: str, tid: int, marker: str) -> None:
+        super().__init__(process.command, process.pid, marker, name, process.regions)
         process.regions += 1
         self._process, self.slot = process, slot
         self.tid = tid
         # By the thread itself: it submits on before we read that its region ended.
         self.submissions_at_end: int | None = None
+        self._idle_since_s = 0.0  # it ended then, if it did so by being idle
+
+    @property
+    def is_automatic(self) -> bool:
+        return self.record.marker != "explicit"
 
     @property
     def process(self) -> Process:
         return self._process
+
+    def end_idle(self, limit_s: Callable[[float | None], float]) -> bool:
+        board, block = self._process.device.board.c, self._process.block
+        since_ns = int(lib.krex_mark_idle_since_ns(board, block, self.slot))
+        if not since_ns:
+            return False
+        audit = Audit()
+        audit.add(self._process, self.slot)
+        usual_s = audit.gap_ns * 1e-9 if audit.gap_ns else None
+        late = time.monotonic_ns() - since_ns > limit_s(usual_s) * 1e9
+        if not late or not self._move(lib.KREX_MARK_IDLE, lib.KREX_MARK_LEAVING):
+            return False
+        self._idle_since_s = since_ns * 1e-9
+        return True
+
+    def ask_to_end(self) -> None:
+        """Have a mark of timed events end at its next read-out."""
+        for state in _GRANTED:
+            self._move(state, lib.KREX_MARK_CLOSING)
 
     def began_already(self) -> bool:
         return self._move(lib.KREX_MARK_SHARED, lib.KREX_MARK_SHARED)
@@ -181,7 +228,7 @@ class ThreadMark(Mark):
     def uses_other_device(self) -> bool:
         return self._process.has_flag(lib.KREX_FLAG_OTHER_DEVICE)
 
-    def send(self) -> None:
+    def _send(self) -> None:
         self._process.send_record(self.record)
 
     def _let_go_on(self, exclusive: bool) -> bool:
@@ -192,7 +239,18 @@ class ThreadMark(Mark):
         board, block = self._process.device.board.c, self._process.block
         longest = lib.krex_block_longest_wait_ns(board, block)
         self.record.longest_gate_wait_s = longest * 1e-9
+        if self.record.marker == "events":  # its end may be by our limit
+            for state in (*_GRANTED, lib.KREX_MARK_CLOSING, lib.KREX_MARK_IDLE):
+                self._move(state, lib.KREX_MARK_FREE)
         self._move(lib.KREX_MARK_LEAVING, lib.KREX_MARK_FREE)
+
+    def _look_at_timing(self) -> None:
+        audit, whole = Audit(), Audit()
+        audit.add(self._process, self.slot)
+        whole.add(self._process)
+        self.record.timing = audit.timing(whole)
+        if self._idle_since_s:
+            self.record.hold_s = max(0.0, self._idle_since_s - self.granted)
 
     def _move(self, before: int, after: int) -> bool:
         board, block = self._process.device.board.c, self._process.block
@@ -222,12 +280,16 @@ class CommandMark(Mark):
     def uses_other_device(self) -> bool:
         return any(p.has_flag(lib.KREX_FLAG_OTHER_DEVICE) for p in self.command.processes())
 
-    def send(self) -> None:
+    def _send(self) -> None:
         self.command.report(self.record)
 
     def _let_go_on(self, exclusive: bool) -> bool:
         self.answered.set()
         return True
+
+    def _look_at_timing(self) -> None:
+        audit = self.command.audit()
+        self.record.timing = audit.timing(audit)
 
     def _leave_board(self) -> None:
         """It has nothing there."""

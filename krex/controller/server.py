@@ -22,6 +22,7 @@ from krex.controller.device import Device
 from krex.controller.mark import descends
 from krex.controller.peer import Peer
 from krex.controller.request import Refusal
+from krex.controller.residents import Adapter, Nobody
 from krex.controller.tickets import Tickets
 from krex.errors import ControllerError
 from krex.native import lib
@@ -70,9 +71,23 @@ class Server:
             self.devices[key] = Device(key, self.commands, self.slots, self.journal)
             self.devices[key].orphans = self._left.orphans_on(key)
             self.devices[key].when_acquired = self.tickets.look
+            self.devices[key].residents = self._residents(key)
             if self.devices[key].is_simulated:
                 self.devices[key].when_gone = self._when_gone_from_simulator
         return self.devices[key]
+
+    def _residents(self, key: str) -> Adapter:
+        """Who can say which processes have contexts on the device of that key."""
+        kind, _, number = key.partition(":")
+        if kind == "sim" and number.isdecimal() and not self.system:
+            from krex.sim.residents import Simulated
+
+            return Simulated(self.path.parent / "sim.sock", int(number))
+        if kind in {"pci", "mig"}:
+            from krex.controller.nvml import Nvml
+
+            return Nvml(key)
+        return Nobody()
 
     def _may_make_contexts(self) -> bool:
         return not any(d.hold and not d.hold.granted for d in self.devices.values())

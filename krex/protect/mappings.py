@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which processes take part in a board, told by its shared-memory name, which is unlinked."""
+"""What processes have mapped: a board, by its shared-memory name, which is unlinked; libraries."""
 
 import os
 from pathlib import Path
@@ -22,3 +22,28 @@ def participants(name: str) -> list[int]:
     """All that we can see of those, but for ourselves."""
     pids = {int(word) for word in os.listdir("/proc") if word.isdigit()} - {os.getpid()}
     return [pid for pid in sorted(pids) if takes_part(pid, name)]
+
+
+def has_twice(pid: int, library: str) -> bool:
+    """Whether a process has loaded the same library, its name beginning so, more than once.
+
+    dlmopen does that: its code is then mapped twice from the same place of the same file.
+    """
+    places = _code_of(pid, library)
+    return len(places) > len(set(places))
+
+
+def has_loaded(pid: int, library: str) -> bool:
+    """Whether a process has loaded a library whose name begins so."""
+    return bool(_code_of(pid, library))
+
+
+def _code_of(pid: int, library: str) -> list[tuple[bytes, ...]]:
+    """Offset, device and inode of what is mapped to be executed; none if it can't be seen."""
+    try:
+        lines = Path(f"/proc/{pid}/maps").read_bytes().splitlines()
+    except OSError:
+        return []
+    name = b"/" + os.fsencode(library)
+    mapped = [line.split() for line in lines if name in line]
+    return [tuple(words[2:5]) for words in mapped if b"x" in words[1]]
