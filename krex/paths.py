@@ -32,9 +32,9 @@ def library_path() -> str:
 
 
 def simulator_dir() -> str:
-    """The directory of the simulated devices' driver and process; raises NotBuiltError."""
+    """The directory of the simulated devices' drivers and process; raises NotBuiltError."""
     directory = os.path.join(_PACKAGE, "lib", "sim")
-    for name in ("libcuda.so.1", "krex-sim-device"):
+    for name in ("libcuda.so.1", "libamdhip64.so", "krex-sim-device"):
         path = os.path.join(directory, name)
         if not os.path.isfile(path):
             raise NotBuiltError(path)
@@ -56,6 +56,11 @@ def include_dir() -> str:
 def bridge_dir() -> str:
     """The directory that makes `import krex` work in an interpreter that has no krex."""
     return os.path.join(_PACKAGE, "marker", "bridge")
+
+
+def watch_dir() -> str:
+    """The directory whose sitecustomize marks known functions in an interpreter."""
+    return os.path.join(_PACKAGE, "marker", "site")
 
 
 def own_socket_path(*, system: bool = False) -> str:

@@ -11,8 +11,10 @@ from krex.errors import KrexError
 # name: (module with a click command called `command`, its line in `krex --help`)
 COMMANDS = {
     "run": ("krex.cli.run", "Run a command; its timed regions get the device alone."),
+    "explain": ("krex.cli.explain", "Say what would be marked in a command, and why."),
     "serve": ("krex.cli.serve", "Run the controller in the foreground."),
     "status": ("krex.cli.status", "Show devices, regions and commands."),
+    "audit": ("krex.cli.audit", "Look for what speaks against the numbers of a report."),
     "thaw": ("krex.cli.thaw", "Let commands run on that were left frozen."),
     "doctor": ("krex.cli.doctor", "Try out everything that KREX needs on this machine."),
     "eval": ("krex.cli.eval", "Measure what KREX costs, on this machine."),

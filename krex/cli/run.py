@@ -65,8 +65,9 @@ command = click.Command(
         "stdout is the command's. The exit status is the command's, or 128+N if signal N ended it; "
         "125 if krex failed (or with --require, if a region was not exclusive), 126 if COMMAND "
         "cannot be executed, 127 if it does not exist.\n\n"
-        "KREX_REGION chooses the regions: 'auto' (the default), 'whole' (the command is one "
-        "region) or 'none'. KREX_DISABLE=1 runs the command as if krex were not there."
+        "KREX_REGION chooses the regions: 'auto' (the default; see `krex explain`), or a list of "
+        "'call:MODULE.FUNCTION', 'nvtx:RANGE', 'events', 'whole' (the command is one region); or "
+        "'none'. KREX_DISABLE=1 runs the command as if krex were not there."
     ),
     epilog="Example: krex run --report regions.jsonl -- python bench.py --size 4096",
 )

@@ -65,11 +65,29 @@ def add_bridge(environment: dict[str, str], bridge: str) -> None:
     environment["PYTHONPATH"] = f"{present}:{bridge}" if present else bridge
 
 
+def add_watch(environment: dict[str, str], directory: str) -> None:
+    """Have the Pythons of the command mark known functions.
+
+    First on PYTHONPATH: an interpreter runs only the first sitecustomize that it finds; ours runs
+    the next one.
+    """
+    if ":" not in directory:
+        _prepend_path(environment, "PYTHONPATH", directory, first=True)
+
+
+def add_nvtx(environment: dict[str, str], library: str) -> bool:
+    """Have programs load the library as NVTX's tool. False: the user has another, which stays."""
+    name = "NVTX_INJECTION64_PATH"
+    return environment.setdefault(name, library) == library
+
+
 def add_simulator(environment: dict[str, str], directory: str, socket: str, number: str) -> None:
-    """Have programs load the simulated driver, and find simulated device `number` at `socket`."""
+    """Have programs load the simulated drivers, and find simulated device `number` at `socket`."""
     _prepend_path(environment, "LD_LIBRARY_PATH", directory, first=True)
     environment["KREX_SIM_SOCKET"] = socket
-    environment["CUDA_VISIBLE_DEVICES"] = number
+    environment["CUDA_VISIBLE_DEVICES"] = environment["HIP_VISIBLE_DEVICES"] = number
+    # HIP's numbers count what this one leaves.
+    environment.pop("ROCR_VISIBLE_DEVICES", None)
 
 
 def _prepend_path(

@@ -106,6 +106,13 @@ OPTIONS = (
         metavar="SIZE",
     ),
     Option(
+        "presets",
+        "text",
+        ("--presets",),
+        "Mark functions of the harnesses that FILE describes too, in TOML.",
+        metavar="FILE",
+    ),
+    Option(
         "report",
         "text",
         ("--report",),
@@ -155,6 +162,7 @@ class RunOptions:
         "max_hold",
         "max_wait",
         "mem",
+        "presets",
         "protect",
         "quiet",
         "report",
@@ -180,6 +188,7 @@ class RunOptions:
         exclusive: str = "region",
         protect: str = "freeze",
         mem: int | None = None,
+        presets: str | None = None,
         report: str | None = None,
         require: bool = False,
         max_wait: float | None = None,
@@ -197,6 +206,7 @@ class RunOptions:
         self.exclusive = exclusive
         self.protect = protect
         self.mem = mem
+        self.presets = presets
         self.report = report
         self.require = require
         self.max_wait = max_wait

@@ -56,6 +56,7 @@ class Regions:
 
     def __init__(self) -> None:
         self.ended = 0
+        self.names: set[str] = set()
         self.not_exclusive = 0
         self.unknown = False  # whether there may be regions that nobody told us of
         self.unprotected = ""  # why a process of it could not take part, and has no records
@@ -71,6 +72,7 @@ class Regions:
         """Count a complete record."""
         self._open.pop(str(record.get("region_id")), None)
         self.ended += 1
+        self.names.add(str(record.get("name")))
         if record.get("exclusive") is True:
             return
         self.not_exclusive += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from krex import paths
+from krex import paths, presets
 from krex.errors import ControllerError, KrexError, LaunchError, UsageError
 from krex.launch import environment, program, spawn
 from krex.launch.autostart import connect_or_start
@@ -15,6 +15,7 @@ from krex.launch.messages import Messages
 from krex.launch.report import Report
 from krex.launch.signals import Dispositions, use_default_interrupt
 from krex.launch.supervise import Supervisor
+from krex.marker.spec import Spec, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ _ATTEMPTS = 3
 # The request is one packet; a longer command line is cut for the display that it is for.
 _LONGEST_ARGV_BYTES = 32768
 _SILENCE_S = 5.0
-REGIONS = ("auto", "whole", "none")  # what KREX_REGION may say
 
 
 class Unprotected(Exception):
@@ -94,8 +94,10 @@ def run(options: RunOptions) -> int:
     dispositions = Dispositions()
     use_default_interrupt()
     messages = Messages(quiet=options.quiet, verbose=options.verbose)
-    _check_region(os.environ.get("KREX_REGION", ""))
+    _region()  # before anything starts
+    os.environ.update(presets.variables(options.presets))
     path = program.find_program(options.command[0])
+    _tell_blind(path, options.command, messages)
     # Without a controller there are no simulated devices, and the command is not to find others.
     needs_us = "--require" if options.require else "--sim" if options.sim else None
     if os.environ.get("KREX_DISABLE", "0") not in ("", "0"):
@@ -177,12 +179,12 @@ def _tell_lacking(lacking: list[str], options: RunOptions, messages: Messages) -
         messages.warn(text)
 
 
-def _check_region(value: str) -> None:
-    """A misspelt KREX_REGION would protect less than its user believes."""
-    if value not in ("", *REGIONS):
-        raise UsageError(
-            f"KREX_REGION={value} is none of {', '.join(REGIONS)}", "correct or unset it"
-        )
+def _region() -> Spec:
+    """A misspelt KREX_REGION would protect less than its user believes. Raises UsageError."""
+    try:
+        return parse(os.environ.get("KREX_REGION", ""))
+    except ValueError as error:
+        raise UsageError(f"KREX_REGION: {error}", "correct or unset it") from None
 
 
 def _fill_standard_descriptors() -> None:
@@ -262,13 +264,34 @@ def _child_variables(
     if obstacle is not None:
         # Only this program: what it starts inherits the environment and may well be protected.
         messages.warn(f"{path} itself cannot be protected: {obstacle.why}")
-    return environment.child_environment(
+    variables = environment.child_environment(
         os.environ,
         library=None if obstacle is not None and obstacle.harmful else library,
         bridge=paths.bridge_dir(),
         socket=socket,
         command=command,
     )
+    environment.add_watch(variables, paths.watch_dir())
+    if _region().ranges and not environment.add_nvtx(variables, library):
+        messages.warn(
+            "NVTX_INJECTION64_PATH names another tool, so NVTX ranges mark nothing; unset it, or "
+            "mark otherwise"
+        )
+    return variables
+
+
+def _tell_blind(path: str, command: list[str], messages: Messages) -> None:
+    """A Python that cannot see us marks no functions: say so if the user named some."""
+    if not _region().calls:
+        return
+    from krex.launch import interpreter
+
+    python = interpreter.of(path, command)
+    if python is not None and python.blind:
+        messages.warn(
+            f"KREX_REGION names functions, but {python.blind}, so they are not marked; "
+            "leave it out, or mark by krex.region or KREX_REGION=events"
+        )
 
 
 def _replace(
@@ -309,7 +332,9 @@ def _request(options: RunOptions) -> Message:
         "exclusive": options.exclusive,
         "protect": options.protect,
         "memory": options.mem,
-        "region": os.environ.get("KREX_REGION") or "auto",
+        "region": "whole"
+        if "whole" in _region().words
+        else os.environ.get("KREX_REGION") or "auto",
         "max_wait_s": options.max_wait,
         "max_hold_s": options.max_hold,
         "cpus": sorted(os.sched_getaffinity(0)),

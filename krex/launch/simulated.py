@@ -25,8 +25,13 @@ def request(options: RunOptions) -> Message:
         "devices": options.sim_gpus,
         "model": None if options.sim_model is None else _model(options.sim_model),
         "log": None if options.sim_log is None else os.path.abspath(options.sim_log),
-        "visible": os.environ.get("CUDA_VISIBLE_DEVICES"),
+        "visible": visible(),
     }
+
+
+def visible() -> str | None:
+    """What the user lets be seen, by either vendor's variable."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", os.environ.get("HIP_VISIBLE_DEVICES"))
 
 
 def directory() -> str:

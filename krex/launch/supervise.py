@@ -13,6 +13,7 @@ from krex.launch.guard import Lease
 from krex.launch.program import exec_error
 from krex.launch.report import Regions
 from krex.launch.signals import SignalQueue, stop_like
+from krex.launch.unseen import unseen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ class Supervisor:
         self._guard = guard
         self._report = report
         self._regions = Regions()
+        # What the program times is ours to mark: that it timed elsewhere too is worth an object.
+        asked = os.environ.get("KREX_REGION", "")
+        self._marks_for_it = any(word in asked for word in ("events", "call:", "nvtx:"))
         self._signals = SignalQueue()
         self._poll = select.poll()
         self._poll.register(self._signals.fd, select.POLLIN)
@@ -206,8 +210,10 @@ class Supervisor:
         elif operation == "placed" and self._child is not None:
             failure = message.get("failure")
             self._on_placed(self._child, None if failure is None else str(failure))
-        elif operation == "unprotected":  # it says so itself, on its stderr
+        elif operation == "unprotected":
             self._regions.unprotected = str(message.get("message"))
+            if message.get("say"):  # else it says so itself, on its stderr
+                self._messages.warn(self._regions.unprotected)
         elif operation == "out_of_memory":
             self._regions.out_of_memory = str(message.get("message"))
             self._messages.warn(self._regions.out_of_memory)
@@ -218,6 +224,7 @@ class Supervisor:
                 self._on_stillness(ended)
 
     def _end_region(self, record: dict[str, object]) -> None:
+        self._marks_for_it |= record.get("marker") in ("call", "nvtx", "events")
         self._regions.end(record)
         self._messages.info(_describe(record))
         self._write(record)
@@ -237,7 +244,8 @@ class Supervisor:
                 "fired, that may be why"
             )
         # Only then: a report is a list of regions to most who read it.
-        if ended.get("limit_suspected") is True or ended.get("oom_while_shared"):
+        missed = self._marks_for_it and ended.get("timed_pairs_outside")
+        if ended.get("limit_suspected") is True or ended.get("oom_while_shared") or missed:
             self._write(ended)
 
     def _write(self, record: dict[str, object]) -> None:
@@ -286,6 +294,8 @@ class Supervisor:
 
     def _verdict(self, status: int) -> int:
         regions = self._regions
+        if text := unseen(regions.names):
+            self._messages.warn(text)
         if not self._options.require:
             if regions.not_exclusive:
                 self._messages.warn(self._summary())

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import functools
 
+from . import shim
+
 TYPE_CHECKING = False  # importing typing would cost every `krex run` a few milliseconds
 if TYPE_CHECKING:
     from typing import Any
 
-# The longest name that a message to the controller carries, in bytes.
-_LONGEST_NAME = 127
-# Ctrl-C is looked at this often while a region waits.
-_WAIT_SLICE_S = 0.05
 # Of inspect, which takes longer to import than everything here: generators, asynchronous ones too,
 # and coroutines.
 _GENERATOR_FLAGS = 0x20 | 0x200
@@ -44,26 +42,11 @@ class _Region:
         self._name = name
 
     def __enter__(self) -> _Region:  # noqa: PYI034
-        shim = _shim()
-        if shim is None:
-            return self
-        name = self._name.encode("utf-8", "replace")[:_LONGEST_NAME]
-        depth = shim.krex_region_depth()
-        try:
-            if shim.krex_region_begin(name):
-                while shim.krex_region_wait(_WAIT_SLICE_S) == 1:
-                    pass
-            return self
-        except BaseException:
-            # An interrupt may come before the mark has begun: then it must not end an outer one.
-            if shim.krex_region_depth() > depth:
-                shim.krex_region_end()
-            raise
+        shim.enter(self._name)
+        return self
 
     def __exit__(self, *exc: object) -> None:
-        shim = _shim()
-        if shim is not None:
-            shim.krex_region_end()
+        shim.leave()
 
     def __call__(self, function: Any) -> Any:
         flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
@@ -82,27 +65,3 @@ class _Region:
                 return function(*args, **kwargs)
 
         return functools.wraps(function)(marked_coroutine if flags & _COROUTINE_FLAG else marked)
-
-
-_functions: list[Any] = []  # what _shim() found, once it has looked
-
-
-def _shim() -> Any:
-    """The preloaded library's functions, or None: then every mark is a no-op."""
-    if not _functions:
-        _functions.append(_find())
-    return _functions[0]
-
-
-def _find() -> Any:
-    try:
-        import ctypes  # not every interpreter has it
-
-        shim = ctypes.CDLL(None)
-        shim.krex_region_begin.argtypes = [ctypes.c_char_p]
-        shim.krex_region_wait.argtypes = [ctypes.c_double]
-        shim.krex_region_end.argtypes = []
-        shim.krex_region_depth.argtypes = []
-        return shim
-    except Exception:
-        return None

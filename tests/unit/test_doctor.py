@@ -416,15 +416,6 @@ def test_a_device_of_unknown_address_warns():
     assert devices.check({"system": [unknown]}).status == "warning"
 
 
-def test_nodes_of_runtimes_without_hooks_warn(tmp_path):
-    node = tmp_path / "nvidia0"
-    assert devices.check_nodes({str(node): "CUDA"}).status == "ok"
-    node.touch()
-    check = devices.check_nodes({str(node): "CUDA"})
-    assert (check.status, check.needed) == ("warning", False)
-    assert f"CUDA on {node}: not supported yet" in check.detail
-
-
 @pytest.mark.parametrize(
     ("answers", "key"),
     [

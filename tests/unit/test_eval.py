@@ -18,9 +18,9 @@ def krex(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture(scope="module", params=["opencl", "cuda"])
+@pytest.fixture(scope="module", params=["cpu", "sim"])
 def overhead(request) -> dict:
-    words = ("overhead", "--vendor", request.param, "--rounds", "15", "--json")
+    words = ("overhead", "--device", request.param, "--rounds", "15", "--json")
     return json.loads(krex(*words).stdout)
 
 
@@ -30,6 +30,15 @@ def test_overhead_reports_every_case(overhead):
     for name in OVERHEAD:
         quartiles = overhead["quartiles_ns"][name.removesuffix("_ns")]
         assert quartiles["q1"] <= quartiles["median"] == overhead[name] <= quartiles["q3"]
+
+
+def test_overhead_reports_what_a_lookup_takes_where_it_finds_a_driver(overhead):
+    found = {name for name in overhead if "lookup" in name}
+    if "lookup_ns" in found:
+        assert found == {"lookup_ns", "added_to_lookup_ns", "added_to_other_lookup_ns"}
+        assert overhead["lookup_ns"] > 0 and overhead["added_to_lookup_ns"] > 0
+    else:
+        assert not found and set(overhead["quartiles_ns"]) == {n[:-3] for n in OVERHEAD}
 
 
 def test_a_limit_is_an_exit_status(overhead):

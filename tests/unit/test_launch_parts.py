@@ -24,6 +24,7 @@ from krex.errors import (
     LaunchError,
     NotBuiltError,
 )
+from krex.launch import simulated
 from krex.launch.environment import (
     add_bridge,
     add_preload,
@@ -144,7 +145,33 @@ def test_the_simulated_driver_is_found_before_any_other(present: str | None, wan
     add_simulator(environment, "/sim", "/run/sim.sock", "3")
     assert environment["LD_LIBRARY_PATH"] == wanted
     assert environment["KREX_SIM_SOCKET"] == "/run/sim.sock"
-    assert environment["CUDA_VISIBLE_DEVICES"] == "3"
+    assert environment["CUDA_VISIBLE_DEVICES"] == environment["HIP_VISIBLE_DEVICES"] == "3"
+
+
+def test_a_simulated_device_is_not_hidden_by_rocms_own_variable() -> None:
+    environment = {"ROCR_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "0"}
+    add_simulator(environment, "/sim", "/run/sim.sock", "3")
+    assert environment["HIP_VISIBLE_DEVICES"] == "3"
+    assert "ROCR_VISIBLE_DEVICES" not in environment
+
+
+@pytest.mark.parametrize(
+    ("variables", "wanted"),
+    [
+        ({}, None),
+        ({"CUDA_VISIBLE_DEVICES": "1"}, "1"),
+        ({"HIP_VISIBLE_DEVICES": "2"}, "2"),
+        ({"CUDA_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "2"}, "1"),
+    ],
+)
+def test_either_vendors_variable_says_which_simulated_devices_may_be_taken(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], wanted: str | None
+) -> None:
+    for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert simulated.visible() == wanted
 
 
 def preload(present: str | None, library: str = LIBRARY) -> dict[str, str]:

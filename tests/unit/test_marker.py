@@ -4,7 +4,7 @@
 import pytest
 
 import krex
-from krex import marker
+from krex.marker import shim as marks
 
 
 class Shim:
@@ -41,7 +41,7 @@ class Shim:
 @pytest.fixture
 def shim(monkeypatch):
     fake = Shim()
-    monkeypatch.setattr(marker, "_functions", [fake])
+    monkeypatch.setattr(marks, "_functions", [fake])
     return fake
 
 
@@ -70,8 +70,8 @@ def test_an_interrupted_inner_mark_does_not_end_the_outer_one(shim, place):
 
 
 def test_an_interpreter_that_cannot_look_gets_no_ops(monkeypatch):
-    monkeypatch.setattr(marker, "_functions", [])
+    monkeypatch.setattr(marks, "_functions", [])
     monkeypatch.setitem(__import__("sys").modules, "ctypes", None)  # as in a build without libffi
     with krex.region("r"):
         pass
-    assert marker._functions == [None]
+    assert marks._functions == [None]

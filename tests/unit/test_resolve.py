@@ -194,6 +194,29 @@ def test_another_preloads_dlsym_is_still_asked(bench):
     assert found == {"answer": "42"}
 
 
+def test_a_caller_is_not_taken_for_the_one_that_was_there_before(bench):
+    # A library looks a function up and goes, and the vendor's own one comes to the same address.
+    look_up = f"""#include <dlfcn.h>
+        void *look_up(void *h) {{ void *f = dlsym(h, "{HOOK}"); return f; }}"""
+    for name in ("libcaller.so", "libOpenCL-caller.so"):
+        bench.shared(name, look_up)
+    found = bench.run(
+        f"""{OPEN}
+        void *(*look_up[2])(void *), *library[2];
+        for (int i = 0; i < 2; i++) {{
+            library[i] = dlopen(i ? "libOpenCL-caller.so" : "libcaller.so", RTLD_NOW);
+            look_up[i] = (void *(*)(void *))dlsym(library[i], "look_up");
+            tell(i ? "vendor" : "program", look_up[i](h));
+            tell(i ? "vendor again" : "program again", look_up[i](h));
+            dlclose(library[i]);
+        }}
+        printf("same place=%d\\n", look_up[0] == look_up[1]);"""
+    )
+    assert found.pop("same place") == "1"
+    assert found.pop("program") == found.pop("program again") == "libkrex.so"
+    assert set(found.values()) == {"libOpenCL-twin.so"}
+
+
 @pytest.mark.parametrize("flags", [("address",), ("thread",), ("thread", "-static-libtsan")])
 def test_a_sanitizer_that_takes_libc_over_may_run(bench, flags):
     # It looks libc's functions up by dlsym, before anything may be called that it has taken over.

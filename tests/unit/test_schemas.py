@@ -130,6 +130,24 @@ COMMAND = {
     "limit_suspected": True,
 }
 SAMPLES = {"region-record": RECORD, "command-record": COMMAND, "status": STATUS, "doctor": DOCTOR}
+SAMPLES["audit"] = {
+    "schema": "krex.audit",
+    "schema_version": 1,
+    "regions": 3,
+    "findings": [
+        {
+            "code": "cold_start",
+            "severity": "warning",
+            "command": "c-1-1",
+            "region_id": "r-1-1",
+            "name": "sgemm",
+            "pid": 17,
+            "detail": "nothing was launched before it",
+            "meaning": "It is slow.",
+            "fix": "Warm up.",
+        }
+    ],
+}
 SAMPLES["sim-check"] = {
     "schema": "krex.sim-check",
     "schema_version": 1,

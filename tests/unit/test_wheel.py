@@ -62,9 +62,12 @@ def test_the_wheel_carries_what_was_built_and_what_is_data(wheel, root):
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"krex/lib/libkrex.so", "krex/include/krex.h", "krex/_native.abi3.so"} <= names
     assert {"krex/lib/sim/krex-sim-device", "krex/lib/sim/libcuda.so.1"} <= names
+    hip = ("libamdhip64.so", *(f"libamdhip64.so.{release}" for release in (5, 6, 7)))
+    assert {f"krex/lib/sim/{name}" for name in hip} <= names
     for pattern in (
         "krex/schemas/*.json",
         "krex/sim/*.toml",
+        "krex/presets/*.toml",
         "krex/marker/bridge/**/*.py",
         "krex/**/*.py",
     ):
