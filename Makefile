@@ -95,16 +95,37 @@ $(CLIENTS)/.made: $(VENV)/.made $(CLIENT_LISTS)
 	    $(CLIENT_LISTS:%=-r %)
 	@touch $@
 
-clients: $(CLIENTS)/.made ## Install cuda-python, numba-cuda and Triton, which tests then run too
+clients: $(CLIENTS)/.made ## Install cuda-python, numba-cuda, Triton, hip-python, which tests then run too
 .PHONY: clients
+
+# One more: where PyTorch is, Triton asks it, and not the driver, which GPUs there are.
+TORCH := .venv-torch
+TORCH_LIST := tests/integration/torch-requirements.txt
+
+$(TORCH)/.made: $(VENV)/.made $(TORCH_LIST)
+	@echo "installing PyTorch's CPU build into $(TORCH) (1 GB)"
+	@$(BIN)/python -m venv $(TORCH)
+	@$(TORCH)/bin/python -m pip --quiet --quiet --disable-pip-version-check install -r $(TORCH_LIST)
+	@touch $@
+
+torch: $(TORCH)/.made ## Install PyTorch's CPU build, which tests then run too
+.PHONY: torch
 
 # Checks in C: each tests/unit/c/NAME.c is a program of its own, linked with CHECK_CORE and with
 # CHECK_SOURCES_NAME, that exits 0, or 77 to be skipped.
 
 CHECK_CORE := $(wildcard shim/gate.c shim/closer.c)
-CHECK_SOURCES_opencl_drain := $(addprefix shim/opencl/,hooks.c drain.c command.c pending.c userevent.c)
-CHECK_SOURCES_sim_image := $(addprefix shim/sim/driver/,image.c elf.c ptx.c fatbin.c lz4.c)
-CHECK_SOURCES_cuda_drain := $(addprefix shim/cuda/,drain.c capture.c)
+CHECK_SOURCES_opencl_drain := $(addprefix shim/opencl/,hooks.c drain.c command.c pending.c userevent.c \
+    timing.c) $(addprefix shim/,audit.c events.c streams.c arm.c region.c log.c)
+CHECK_SOURCES_events := shim/events.c
+CHECK_SOURCES_streams := shim/streams.c
+CHECK_SOURCES_sim_image := $(addprefix shim/sim/driver/,image.c elf.c nvidia.c cubin.c ptx.c fatbin.c lz4.c) \
+    shim/sim/cuda/vendor.c
+CHECK_SOURCES_sim_code_object := $(addprefix shim/sim/driver/,image.c elf.c amd.c hsaco.c pack.c) \
+    shim/sim/hip/vendor.c
+CHECK_SOURCES_cuda_drain := shim/cuda/drain.c $(addprefix shim/gpu/,drain.c capture.c)
+CHECK_SOURCES_hip_drain := $(addprefix shim/hip/,drain.c stream.c) \
+    $(addprefix shim/gpu/,drain.c capture.c)
 CHECK_SOURCES_ticket := shim/ticket.c
 CHECK_SIM_ENGINE := $(addprefix shim/sim/device/,engine.c order.c work.c compute.c copy.c context.c \
     pace.c heap.c table.c model.c model_read.c)
@@ -151,12 +172,18 @@ check: $(CHECK_VARIANTS:%=check-%) check-library ## Run the C tests under saniti
 
 bench: build ## Measure what KREX costs, and what it achieves, on this machine (minutes)
 	@$(BIN)/krex eval overhead --limit 5
+	@$(BIN)/krex eval overhead --limit 5 --device sim
 	@$(BIN)/krex eval startup --limit 50
 	@$(BIN)/krex eval handshake
 	@$(BIN)/krex eval mix
 
 stress: $(VENV)/.dev build ## Kill and stop everybody, at every step, 20 times (an hour)
 	@KREX_TEST_ROUNDS=$${KREX_TEST_ROUNDS:-20} $(BIN)/python -m pytest tests/stress $(PYTEST_ARGS)
+
+soak: $(VENV)/.dev build ## Submit a million times from 16 commands at once (minutes; KREX_TEST_SUBMISSIONS)
+	@KREX_TEST_SUBMISSIONS=$${KREX_TEST_SUBMISSIONS:-1000000} \
+	    $(BIN)/python -m pytest -s tests/stress/test_soak.py $(PYTEST_ARGS)
+.PHONY: soak
 
 lint: $(VENV)/.dev build regen-check ## Check style, types and C
 	@$(BIN)/ruff check --quiet .
@@ -174,12 +201,16 @@ format: $(VENV)/.dev ## Format the tree, and mend what ruff can
 regen: build ## Write the generated files that are committed
 	@$(BIN)/python shim/opencl/gen_api.py
 	@$(BIN)/python -m krex.schemas
+	@$(BIN)/python -m krex.presets
 	@$(BIN)/python shim/cuda/gen_api.py --fetch
+	@$(BIN)/python shim/hip/gen_api.py --fetch
 
 regen-check: build ## Fail if a generated file is not what its generator writes
 	@$(BIN)/python shim/opencl/gen_api.py --check
 	@$(BIN)/python -m krex.schemas --check
+	@$(BIN)/python -m krex.presets --check
 	@$(BIN)/python shim/cuda/gen_api.py --check
+	@$(BIN)/python shim/hip/gen_api.py --check
 
 wheel: $(VENV)/.cpu ## Build a wheel into dist/
 	@rm -rf build/lib.* build/bdist.*
@@ -192,7 +223,7 @@ clean: ## Remove what was built; .venv stays
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache
 
 distclean: clean ## Remove .venv too
-	@rm -rf $(VENV) $(CLIENTS)
+	@rm -rf $(VENV) $(CLIENTS) $(TORCH)
 
 .PHONY: help demo test stress bench build check check-library lint format regen regen-check wheel clean distclean
 

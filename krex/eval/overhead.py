@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the gate adds to a submission: `krex eval overhead`.
+"""What the gate adds to a submission, and the hooks to a lookup: `krex eval overhead`.
 
 The library's own hook of a launch is called in a loop, with a stand-in for the driver behind it
 that does nothing, and so is the stand-in itself. Each round measures all cases one after the other,
 and differences are taken within a round: what the machine does meanwhile meets both sides alike.
+Functions are looked up in the simulated driver, by the library's dlsym and by libc's.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import os
 from typing import Annotated, Final, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from krex import paths
 from krex.errors import KrexError
@@ -22,13 +23,16 @@ from krex.eval.statistics import Spread
 
 SCHEMA: Final = "krex.eval.overhead"
 SCHEMA_VERSION: Final = 1
-VENDORS = ("opencl", "cuda")
+# Whose launch is measured, by the kind of device on which one can be tried without a GPU.
+VENDORS: Final = {"cpu": "opencl", "sim": "cuda"}
 CALLS = 200_000
+LOOKUPS = 5_000
+HOOKED, NOT_HOOKED = b"cuLaunchKernel", b"cuDeviceGetCount"
 _COLUMNS = 5
 
 
-class Overhead(msgspec.Struct, kw_only=True):
-    """Nanoseconds a submission."""
+class Overhead(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Nanoseconds a submission, and a lookup."""
 
     schema: Annotated[
         Literal["krex.eval.overhead"], Meta(description="What kind of object this is.")
@@ -49,14 +53,42 @@ class Overhead(msgspec.Struct, kw_only=True):
     added_full_fence_ns: Annotated[
         float, Meta(description="In the region, where the kernel has no membarrier for us.")
     ]
+    lookup_ns: Annotated[
+        float | UnsetType,
+        Meta(
+            description="A dlsym of a function that has a hook, without KREX. Absent, like the "
+            "next two: not measured, but with `--device sim`."
+        ),
+    ] = UNSET
+    added_to_lookup_ns: Annotated[
+        float | UnsetType, Meta(description="What KREX adds to that.")
+    ] = UNSET
+    added_to_other_lookup_ns: Annotated[
+        float | UnsetType,
+        Meta(description="What it adds to that of a function of the driver that has no hook."),
+    ] = UNSET
     quartiles_ns: Annotated[
         dict[str, Spread], Meta(description="The middle half of the rounds, for each of the above.")
     ]
 
 
-def measure(rounds: int = 51, calls: int = CALLS, vendor: str = VENDORS[0]) -> Overhead:
-    """Measure one of VENDORS; takes about 10 ms a round. Raises KrexError where it can't."""
+def measure(rounds: int = 51, calls: int = CALLS, device: str = "cpu") -> Overhead:
+    """Measure for one of VENDORS; takes about 10 ms a round. Raises KrexError where it can't."""
     shim = ctypes.CDLL(paths.library_path())
+    q = _submissions(shim, VENDORS[device], rounds, calls)
+    if device == "sim":
+        q |= _lookups(shim, rounds)
+    return Overhead(
+        schema=SCHEMA,
+        schema_version=SCHEMA_VERSION,
+        rounds=rounds,
+        calls_per_round=calls,
+        **{f"{name}_ns": spread.median for name, spread in q.items()},
+        quartiles_ns=q,
+    )
+
+
+def _submissions(shim: ctypes.CDLL, vendor: str, rounds: int, calls: int) -> dict[str, Spread]:
     cells = (ctypes.c_double * (_COLUMNS * rounds))()
     status = shim.krex_eval_overhead(
         vendor.encode(), ctypes.c_uint64(calls), ctypes.c_uint32(rounds), cells
@@ -64,25 +96,31 @@ def measure(rounds: int = 51, calls: int = CALLS, vendor: str = VENDORS[0]) -> O
     if status:
         raise _error(-status)
     direct, again, opened, region, fenced = (list(cells[i::_COLUMNS]) for i in range(_COLUMNS))
-    q = {
+    return {
         "direct": Spread.of(direct),
         "control": Spread.of(_differences(again, direct)),
         "added": Spread.of(_differences(opened, direct)),
         "added_in_region": Spread.of(_differences(region, direct)),
         "added_full_fence": Spread.of(_differences(fenced, direct)),
     }
-    return Overhead(
-        schema=SCHEMA,
-        schema_version=SCHEMA_VERSION,
-        rounds=rounds,
-        calls_per_round=calls,
-        direct_ns=q["direct"].median,
-        control_ns=q["control"].median,
-        added_ns=q["added"].median,
-        added_in_region_ns=q["added_in_region"].median,
-        added_full_fence_ns=q["added_full_fence"].median,
-        quartiles_ns=q,
-    )
+
+
+def _lookups(shim: ctypes.CDLL, rounds: int) -> dict[str, Spread]:
+    driver = ctypes.CDLL(os.path.join(paths.simulator_dir(), "libcuda.so.1"))
+    handle = driver._handle  # noqa: SLF001 - it has no public name
+    look_up = shim.krex_eval_lookup
+    look_up.restype = ctypes.c_double
+    look_up.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64]
+    cases = [(of.dlsym, name) for name in (HOOKED, NOT_HOOKED) for of in (ctypes.CDLL(None), shim)]
+    found = [
+        [look_up(dlsym, handle, name, LOOKUPS) for dlsym, name in cases] for _ in range(rounds)
+    ]
+    plain, hooked, other, other_hooked = map(list, zip(*found, strict=True))
+    return {
+        "lookup": Spread.of(plain),
+        "added_to_lookup": Spread.of(_differences(hooked, plain)),
+        "added_to_other_lookup": Spread.of(_differences(other_hooked, other)),
+    }
 
 
 def _differences(a: list[float], b: list[float]) -> list[float]:

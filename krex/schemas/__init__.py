@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from krex import command_record, record, status
+from krex import audit, command_record, record, status
 from krex.doctor import report as doctor
 from krex.eval import handshake, mix, overhead, startup
 from krex.sim import check
@@ -27,6 +27,7 @@ class Schema(NamedTuple):
 SCHEMAS = {
     "region-record": Schema(record.RegionRecord, record.SCHEMA_VERSION, record.CONSISTENCY),
     "command-record": Schema(command_record.CommandRecord, command_record.SCHEMA_VERSION, {}),
+    "audit": Schema(audit.AuditReport, audit.SCHEMA_VERSION, {}),
     "status": Schema(status.Status, status.SCHEMA_VERSION, {}),
     "doctor": Schema(doctor.DoctorReport, doctor.SCHEMA_VERSION, {}),
     "eval-overhead": Schema(overhead.Overhead, overhead.SCHEMA_VERSION, {}),

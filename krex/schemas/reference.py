@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from krex.audit import KINDS
 from krex.reasons import REASONS
 
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -13,12 +14,13 @@ _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOT
 def fill(page: str, schemas: dict[str, dict[str, Any]]) -> str:
     """Replace what stands in a page between `<!-- generated: NAME -->` and `<!-- end -->`.
 
-    NAME is a schema's, or `reasons`. Raises KeyError for any other.
+    NAME is a schema's, `reasons` or `findings`. Raises KeyError for any other.
     """
 
     def block(match: re.Match[str]) -> str:
         name = match[2]
-        lines = _reasons() if name == "reasons" else _keys(schemas[name])
+        tables = {"reasons": _reasons, "findings": _findings}
+        lines = tables[name]() if name in tables else _keys(schemas[name])
         return match[1] + "\n".join(lines) + "\n" + match[3]
 
     return _BLOCK.sub(block, page)
@@ -29,6 +31,13 @@ def _reasons() -> Iterator[str]:
     yield "| --- | --- | --- |"
     for name, reason in REASONS.items():
         yield f"| `{name}` | {reason.meaning} | {reason.remedy} |"
+
+
+def _findings() -> Iterator[str]:
+    yield "| finding | severity | what it means | what to do |"
+    yield "| --- | --- | --- | --- |"
+    for code, kind in KINDS.items():
+        yield f"| `{code}` | {kind.severity} | {kind.meaning} | {kind.fix} |"
 
 
 def _keys(schema: dict[str, Any]) -> Iterator[str]:

@@ -18,9 +18,11 @@ _ids = itertools.count()
 class Told:
     """Runs it; `words` are what it does at first."""
 
-    def __init__(self, krex: Krex, *words: str, device: int = 0, **env: str) -> None:
-        self._report = krex.folder / f"told-{next(_ids)}.jsonl"
-        options = ("--sim-gpus", "2", "--report", str(self._report))
+    def __init__(
+        self, krex: Krex, *words: str, device: int = 0, options: tuple[str, ...] = (), **env: str
+    ) -> None:
+        self.report = krex.folder / f"told-{next(_ids)}.jsonl"
+        options = ("--sim-gpus", "2", "--report", str(self.report), *options)
         self._entered = 0
         env = {"CUDA_VISIBLE_DEVICES": str(device), **env}
         self.run = krex.python(PROGRAM, options=options, **env)
@@ -48,9 +50,9 @@ class Told:
 
     def records(self) -> list[dict[str, Any]]:
         """Of the regions that have ended."""
-        if not self._report.exists():
+        if not self.report.exists():
             return []
-        return [json.loads(line) for line in self._report.read_text().splitlines()]
+        return [json.loads(line) for line in self.report.read_text().splitlines()]
 
     def last_record(self) -> dict[str, Any]:
         """That of the region that it was in last."""

@@ -3,70 +3,22 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support.sim_device import FOLDER, ROOT, Device
-from support.waiting import DEADLINE_S
+from support.sim_device import FOLDER, ROOT
+from support.sim_programs import Devices
 
 HERE = Path(__file__).parent
-MODEL = ("contexts.context_ns 1000000", "contexts.load_ns 1000")  # quicker than any real device
-
-
-class Devices:
-    """Two devices. `model` are lines of the flat form (see `krex sim model`)."""
-
-    def __init__(self, folder: Path, model: tuple[str, ...]) -> None:
-        self.folder = folder
-        path = folder / "model"
-        path.write_text("".join(f"{line}\n" for line in (*MODEL, *model)))
-        arguments = ("--devices", "2", "--model", str(path), "--linger", str(2 * DEADLINE_S))
-        self._device = Device(folder, Path(), *arguments)
-        self.pid = self._device.process.pid
-        self.close = self._device.close
-
-    def environment(self) -> dict[str, str]:
-        """What makes a program find the driver, and the driver the devices."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("CUDA_")}
-        return kept | {
-            "KREX_SIM_SOCKET": str(self._device.socket),
-            "LD_LIBRARY_PATH": str(FOLDER),
-            "PYTHONPATH": str(HERE),  # cu.py
-            "TRITON_CACHE_DIR": str(self.folder / "triton"),
-            "NUMBA_CACHE_DIR": str(self.folder / "numba"),
-        }
-
-    def run(self, *command: str | Path, **environment: str) -> Any:
-        """Run a program to its end; what it printed, as JSON."""
-        done = subprocess.run(
-            list(map(str, command)),
-            env=self.environment() | environment,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=3 * DEADLINE_S,
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    def python(
-        self, client: str, *arguments: str, python: str = sys.executable, **environment: str
-    ) -> Any:
-        """Run one of clients/*.py."""
-        return self.run(python, HERE / "clients" / client, *arguments, **environment)
 
 
 @pytest.fixture
 def devices(place: Path, request: pytest.FixtureRequest) -> Iterator[Devices]:
     """Two devices, whose process runs. A test may have one with `model` lines by parametrizing."""
-    started = Devices(place, getattr(request, "param", ()))
+    started = Devices(place, HERE, getattr(request, "param", ()))
     try:
         yield started
     finally:

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A CUDA program that does anything in any order: kernels, copies, fills, events, captures, graphs, in
- * several threads and streams, and marks some regions in between.
+ * A CUDA program, or with -DHIP a HIP one, that does anything in any order: kernels, copies, fills, events, captures, graphs,
+ * callbacks, waits for the host, modules, in several threads, streams and contexts, and marks some
+ * regions in between.
  *
  *     random_program SEED THREADS OPERATIONS REGIONS
  *
- * OPERATIONS and REGIONS are a thread's. It says when it is ready, and starts at the end of a line. Every result is checked, and every error ends the program
- * with status 1. Prints one line of JSON: how much was submitted, and what was timed in each region,
- * and when, by CLOCK_MONOTONIC.
+ * OPERATIONS and REGIONS are a thread's. It says when it is ready, and starts at the end of a line.
+ * Every result is checked, and every error ends the program with status 1. Prints one line of JSON:
+ * how much was submitted, by how much it grew after its first quarter, and what was timed in each
+ * region, and when, by CLOCK_MONOTONIC.
  */
 #include <krex.h>
 #include <pthread.h>
@@ -18,11 +20,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef HIP
+#include "../hip/names.h"
+#else
 #include "cuda/types.h"
 
 #define KREX_CU_API(kind, ret, symbol, base, version, flag, stream, params, args) ret symbol params;
 #include "cuda/api.def"
 #undef KREX_CU_API
+#endif
 
 enum { WORDS = 4096, BYTES = 4 * WORDS, STREAMS = 3, LAUNCHES = 8 };
 
@@ -34,10 +40,12 @@ static const char image[] = ".version 7.0\n"
                             ".visible .entry krex_axpy_f32(.param .u32 n, .param .f32 a,\n"
                             "    .param .u64 x, .param .u64 y) { ret; }\n";
 
+static CUdevice device;
 static CUcontext context;
 static CUfunction spin, axpy;
 static unsigned long operations, regions;
 static atomic_ulong submissions;
+static long settled_kb;
 
 struct worker {
     pthread_t thread;
@@ -45,6 +53,8 @@ struct worker {
     CUstream stream[STREAMS]; /* blocking, not blocking, and the legacy one */
     CUevent event, start, stop;
     CUdeviceptr x, y;
+    uint32_t *word; /* pinned, for streams to wait for */
+    atomic_uint called;
     float *pinned, *pageable;
     CUgraphExec graph;
     float expected; /* what every word of y is */
@@ -180,6 +190,100 @@ static void allocate(struct worker *w) {
     CHECK(cuMemFree_v2(more));
 }
 
+static void allocate_in_order(struct worker *w) {
+    CUdeviceptr more;
+    CUstream stream = w->stream[choose(w, 2)];
+    SUBMIT(cuMemAllocAsync(&more, BYTES, stream));
+    SUBMIT(cuMemsetD8Async(more, 1, BYTES, stream));
+    SUBMIT(cuMemFreeAsync(more, stream));
+}
+
+static void note_call(void *called) { atomic_fetch_add((atomic_uint *)called, 1); }
+
+static void call_back(struct worker *w) {
+    CUstream stream = any_stream(w);
+    unsigned before = atomic_load(&w->called), times = 1 + choose(w, 3);
+    for (unsigned i = 0; i < times; i++)
+        SUBMIT(cuLaunchHostFunc(stream, note_call, &w->called));
+    CHECK(cuStreamSynchronize(stream));
+    if (atomic_load(&w->called) != before + times) {
+        fprintf(stderr, "thread %u: not called back\n", w->number);
+        exit(1);
+    }
+}
+
+/* The thread lets its stream go on without submitting anything. */
+static void hold_up(struct worker *w) {
+    CUstream stream = w->stream[choose(w, 2)];
+    __atomic_store_n(w->word, 0, __ATOMIC_RELEASE);
+    SUBMIT(cuStreamWaitValue32_v2(stream, (CUdeviceptr)(uintptr_t)w->word, 1, 1));
+    usleep(choose(w, 2000));
+    __atomic_store_n(w->word, 1, __ATOMIC_RELEASE);
+    CHECK(cuStreamSynchronize(stream));
+}
+
+/* Code that is loaded at its first launch, and unloaded; in the thread's own default stream. */
+static void load(struct worker *w) {
+    CUmodule module;
+    CUfunction function;
+    unsigned long long ns = 1000 + choose(w, 50000);
+    void *parameters[] = {&ns};
+    CHECK(cuModuleLoadData(&module, image));
+    CHECK(cuModuleGetFunction(&function, module, "krex_spin"));
+    SUBMIT(cuLaunchKernel_ptsz(function, 4, 1, 1, 128, 1, 1, 0, NULL, parameters, NULL));
+    CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    CHECK(cuModuleUnload(module));
+}
+
+/* A stream that is destroyed when its work may not be done yet. */
+static void leave_stream(struct worker *w) {
+    CUstream stream;
+    CHECK(cuStreamCreate(&stream, 1));
+    launch_spin(stream, 1000 + choose(w, 50000));
+    CHECK(cuStreamDestroy_v2(stream));
+}
+
+/* A context of its own, which goes with its memory. */
+static void make_context(void) {
+    CUcontext other;
+    CUdeviceptr memory;
+    CHECK(cuCtxCreate_v2(&other, 0, device));
+    CHECK(cuMemAlloc_v2(&memory, BYTES));
+    SUBMIT(cuMemsetD8_v2(memory, 1, BYTES));
+    CHECK(cuCtxDestroy_v2(other));
+    CHECK(cuCtxSetCurrent(context));
+}
+
+static void do_something_rare(struct worker *w) {
+    switch (choose(w, 64)) {
+    case 0:
+        if (choose(w, 4) == 0)
+            make_context();
+        break;
+    case 1 ... 6:
+        capture(w);
+        break;
+    case 7 ... 14:
+        load(w);
+        break;
+    case 15 ... 24:
+        allocate(w);
+        break;
+    case 25 ... 34:
+        hold_up(w);
+        break;
+    case 35 ... 44:
+        leave_stream(w);
+        break;
+    case 45 ... 54:
+        allocate_in_order(w);
+        break;
+    default:
+        call_back(w);
+        break;
+    }
+}
+
 static void operate(struct worker *w) {
     switch (choose(w, 16)) {
     case 0:
@@ -204,10 +308,7 @@ static void operate(struct worker *w) {
         CHECK(cuStreamSynchronize(any_stream(w)));
         break;
     case 7:
-        if (choose(w, 8) == 0)
-            capture(w);
-        else if (choose(w, 4) == 0)
-            allocate(w);
+        do_something_rare(w);
         break;
     default:
         launch_spin(any_stream(w), 1000 + choose(w, 200000));
@@ -254,6 +355,7 @@ static void prepare(struct worker *w) {
     CHECK(cuMemAlloc_v2(&w->x, BYTES));
     CHECK(cuMemAlloc_v2(&w->y, BYTES));
     CHECK(cuMemAllocHost_v2((void **)&w->pinned, BYTES));
+    CHECK(cuMemAllocHost_v2((void **)&w->word, sizeof *w->word));
     w->pageable = malloc(BYTES);
     w->timed = calloc(regions + 1, 256);
     SUBMIT(cuMemsetD32_v2(w->x, bits, WORDS));
@@ -263,11 +365,24 @@ static void prepare(struct worker *w) {
     capture(w);
 }
 
+static long resident_kb(void) {
+    char sizes[128] = ""; /* in pages: all, resident, ... */
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || !fgets(sizes, sizeof sizes, file))
+        exit(1);
+    fclose(file);
+    char *resident;
+    strtol(sizes, &resident, 10);
+    return strtol(resident, NULL, 10) * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
 static void *work(void *worker) {
     struct worker *w = worker;
     prepare(w);
     for (unsigned long i = 0, r = 0; i < operations; i++) {
         operate(w);
+        if (w->number == 0 && i == operations / 4)
+            settled_kb = resident_kb();
         if (regions && i * regions / operations >= r)
             time_region(w, r++);
     }
@@ -277,7 +392,6 @@ static void *work(void *worker) {
 }
 
 int main(int argc, char **argv) {
-    CUdevice device;
     CUmodule module;
     struct worker workers[16];
     if (argc != 5)
@@ -302,7 +416,8 @@ int main(int argc, char **argv) {
     }
     for (unsigned i = 0; i < threads && i < 16; i++)
         pthread_join(workers[i].thread, NULL);
-    printf("{\"pid\": %d, \"submissions\": %lu, \"timed\": [", getpid(), atomic_load(&submissions));
+    printf("{\"pid\": %d, \"submissions\": %lu, \"grown_kb\": %ld, \"timed\": [", getpid(),
+           atomic_load(&submissions), resident_kb() - settled_kb);
     for (unsigned i = 0, written = 0; i < threads && i < 16; i++)
         if (workers[i].timed_size)
             printf("%s%s", written++ ? ", " : "", workers[i].timed);

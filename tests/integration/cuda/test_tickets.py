@@ -19,8 +19,9 @@ TRIES = 5  # a machine without a free core may miss a deadline
 LOOKS = 3
 
 
-@pytest.fixture
-def sim(cli: Krex) -> Krex:
+@pytest.fixture(params=["cuda", "hip"])
+def sim(cli: Krex, request: pytest.FixtureRequest) -> Krex:
+    cli.env["KREX_TEST_VENDOR"] = request.param
     cli.start_controller()
     return cli
 
