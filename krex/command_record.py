@@ -50,6 +50,17 @@ class CommandRecord(Struct, omit_defaults=True, kw_only=True, frozen=True):
     oom_while_shared: Annotated[list[MemoryRefusal] | UnsetType, Meta(description=OOM_MEANING)] = (
         UNSET
     )
+    timed_pairs_total: Annotated[
+        Count | UnsetType,
+        Meta(
+            description="Timed pairs that its processes read, as `timing` of a region counts them. "
+            "Absent: the controller is of an earlier version."
+        ),
+    ] = UNSET
+    timed_pairs_outside: Annotated[
+        Count | UnsetType,
+        Meta(description="Those of them that did not lie in one region. Absent likewise."),
+    ] = UNSET
     limit_suspected: Annotated[
         bool,
         Meta(

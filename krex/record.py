@@ -162,14 +162,57 @@ class Cores(Struct, omit_defaults=True, kw_only=True, frozen=True):
     ] = UNSET
 
 
-class MemoryHolder(Struct, kw_only=True, frozen=True):
+class MemoryHolder(Struct, omit_defaults=True, kw_only=True, frozen=True):
     """A command that may have had memory of the device."""
 
-    command: Annotated[str, Meta(description="Its name.")]
+    command: Annotated[
+        str,
+        Meta(description="Its name. Empty: of all processes together that are of no command."),
+    ]
     processes: Annotated[Count, Meta(description="How many of its processes were on the device.")]
     reserved_bytes: Annotated[
         Count, Meta(description="What was reserved for it by `--mem`; it may have had more.")
     ]
+    held_bytes: Annotated[
+        Count | UnsetType,
+        Meta(
+            description="What its processes had of the memory just after the refusal, by the "
+            "device's own word, with what their contexts took. Absent: nobody knows."
+        ),
+    ] = UNSET
+
+
+class ForeignProcess(Struct, omit_defaults=True, kw_only=True, frozen=True):
+    """A process with a context on the device that was not registered there."""
+
+    pid: Annotated[
+        int,
+        Meta(description="As the controller numbers it; 0: of some that it can't see."),
+    ]
+    name: Annotated[
+        str | UnsetType,
+        Meta(description="Its program's, as the kernel has it. Absent: it could not be seen."),
+    ] = UNSET
+    command: Annotated[
+        str | UnsetType,
+        Meta(description="The command that it belonged to. Absent: to none."),
+    ] = UNSET
+
+
+class ForeignProcesses(Struct, omit_defaults=True, kw_only=True, frozen=True):
+    """Who was on the device beside those that KREX keeps apart, by the device's own word."""
+
+    at_start: Annotated[
+        list[ForeignProcess] | UnsetType,
+        Meta(
+            description="At the hold's grant; on a real device up to a second before. At most 16. "
+            "Absent: nobody knows."
+        ),
+    ] = UNSET
+    at_end: Annotated[
+        list[ForeignProcess] | UnsetType,
+        Meta(description="At the hold's end. At most 16. Absent: nobody knows."),
+    ] = UNSET
 
 
 class MemoryRefusal(Struct, kw_only=True, frozen=True):
@@ -187,6 +230,70 @@ OOM_MEANING = (
     "device: alone they might not have been, so a failure may not be the program's. At most 16. "
     "Absent: there were none."
 )
+
+
+class Timing(Struct, omit_defaults=True, kw_only=True, frozen=True):
+    """What the calls of the driver say of the timing. docs/audit.md says what each is worth.
+
+    A timed pair is two timing-enabled events whose distance was read, or an OpenCL command whose
+    end was.
+    """
+
+    timed_events: Annotated[
+        Count, Meta(description="Timing-enabled events that were recorded in the region.")
+    ]
+    timed_pairs_inside: Annotated[
+        Count,
+        Meta(description="Pairs with both ends in the region that were read before it ended."),
+    ]
+    timed_pairs_total: Annotated[
+        Count, Meta(description="Pairs that the process had read until then, in its life.")
+    ]
+    timed_pairs_outside: Annotated[
+        Count, Meta(description="Those of them that did not lie in one region, of whatever kind.")
+    ]
+    timed_s: Annotated[
+        Seconds, Meta(description="Seconds of all pairs in the region together, as read.")
+    ]
+    shortest_pair_s: Annotated[
+        Seconds | UnsetType,
+        Meta(description="Seconds of the shortest of them. Absent: there was none."),
+    ] = UNSET
+    shortest_pair_launches: Annotated[
+        Count | UnsetType,
+        Meta(description="Submissions between the two events of that one. Absent likewise."),
+    ] = UNSET
+    cold_start: Annotated[
+        bool,
+        Meta(description="Whether the process's first pair is in it, and no launch came before."),
+    ]
+    below_noise_floor: Annotated[
+        Count, Meta(description="Pairs in the region that took less than 0.1 ms.")
+    ]
+    empty_pairs: Annotated[
+        Count, Meta(description="Pairs with no submission between their two events.")
+    ]
+    uncovered_pairs: Annotated[
+        Count,
+        Meta(
+            description="Pairs with launches, by the thread that timed them, on a stream that the "
+            "stop event is not behind."
+        ),
+    ]
+    shared_pairs: Annotated[
+        Count, Meta(description="Pairs between whose events other threads submitted.")
+    ]
+    pairs_with_work_behind: Annotated[
+        Count,
+        Meta(description="Pairs with submissions between the stop event and its read-out."),
+    ]
+    disturbed_pairs: Annotated[
+        Count,
+        Meta(
+            description="Pairs between whose events memory was allocated or code loaded, by the "
+            "calls of the program."
+        ),
+    ]
 
 
 class RegionRecord(Struct, omit_defaults=True, kw_only=True):
@@ -232,7 +339,8 @@ class RegionRecord(Struct, omit_defaults=True, kw_only=True):
         str,
         Meta(
             description="What marked the region. `explicit`: `krex.region` or `krex.h`. `whole`: "
-            "`KREX_REGION=whole`. Further values may come."
+            "`KREX_REGION=whole`. `call`, `nvtx`, `events`: what `KREX_REGION` says, or a known "
+            "function. Further values may come."
         ),
     ]
     name: Annotated[
@@ -345,6 +453,20 @@ class RegionRecord(Struct, omit_defaults=True, kw_only=True):
         Meta(
             description="Whether work of the holder was not seen to complete within 0.1 s of the "
             "hold's end. Absent: there was no hold."
+        ),
+    ] = UNSET
+    timing: Annotated[
+        Timing | UnsetType,
+        Meta(
+            description="Of the region's process; of all its processes, for a whole command. "
+            "Absent: nobody saw its end, or the controller is of an earlier version."
+        ),
+    ] = UNSET
+    foreign_processes: Annotated[
+        ForeignProcesses | UnsetType,
+        Meta(
+            description="Absent: there was no hold, or nobody can ask the device, as those of a "
+            "CPU."
         ),
     ] = UNSET
 

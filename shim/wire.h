@@ -19,10 +19,10 @@ enum krex_wire_type {
                               KREX_REPORT: that file, opened by the client, for its records */
     KREX_WIRE_WELCOME = 2, /* slot: block; the board's descriptor is attached */
     KREX_WIRE_REFUSED = 3, /* text: why */
-    KREX_WIRE_ENTER = 4,   /* slot: mark; text: name; value: tid */
-    KREX_WIRE_LEAVE = 5,   /* slot: mark; value: the process's submissions until now */
-    KREX_WIRE_NOTE = 6,    /* text: what was noticed, text2: detail */
-    KREX_WIRE_TICKET = 7,  /* value: its number, no two the same; text: the device's key */
+    KREX_WIRE_ENTER = 4,  /* slot: mark; text: name; value: tid; text2: what marks it, "": itself */
+    KREX_WIRE_LEAVE = 5,  /* slot: mark; value: the process's submissions until now */
+    KREX_WIRE_NOTE = 6,   /* text: what was noticed, text2: detail */
+    KREX_WIRE_TICKET = 7, /* value: its number, no two the same; text: the device's key */
     KREX_WIRE_TICKET_BACK = 8, /* value: of a ticket that was given, or is no longer waited for */
 };
 

@@ -16,7 +16,26 @@ enum krex_mark_state {
     KREX_MARK_EXCLUSIVE,
     KREX_MARK_SHARED,
     KREX_MARK_LEAVING,
+    KREX_MARK_IDLE,
+    KREX_MARK_CLOSING,
     ...
+};
+struct krex_audit {
+    uint64_t gap_ns;
+    uint64_t timed_ns;
+    uint64_t shortest_ns;
+    uint32_t shortest_launches;
+    uint32_t events;
+    uint32_t pairs;
+    uint32_t pairs_inside;
+    uint32_t cold;
+    uint32_t below_floor;
+    uint32_t empty;
+    uint32_t uncovered;
+    uint32_t by_others;
+    uint32_t after_stop;
+    uint32_t disturbed;
+    ...;
 };
 enum krex_wire_type {
     KREX_WIRE_HELLO,
@@ -59,12 +78,14 @@ void krex_block_pass(struct krex_board *board, int index, uint64_t epoch);
 void krex_block_ask_drain(struct krex_board *board, int index, uint64_t epoch);
 int krex_block_drained(const struct krex_board *board, int index, uint64_t epoch);
 int krex_mark_move(struct krex_board *board, int index, int mark, uint32_t from, uint32_t to);
+void krex_block_audit(const struct krex_board *board, int index, int mark, struct krex_audit *to);
+uint64_t krex_mark_idle_since_ns(const struct krex_board *board, int index, int mark);
 int krex_groups_write(const int *freeze, int count, int frozen);
 int krex_groups_await_frozen(const int *events, int count, uint64_t ns);
 /* Of shim/sim/wire.h, what the controller says to the process of the simulated devices. */
 #define KREX_SIM_MAGIC ...
 #define KREX_SIM_DEVICES ...
-enum krex_sim_op { KREX_SIM_GONE, KREX_SIM_MEMORY, ... };
+enum krex_sim_op { KREX_SIM_GONE, KREX_SIM_MEMORY, KREX_SIM_RESIDENTS, ... };
 enum krex_sim_status { KREX_SIM_OK, ... };
 struct krex_sim_packet {
     uint32_t magic;
@@ -73,5 +94,6 @@ struct krex_sim_packet {
     uint32_t device;
     uint64_t value;
     uint64_t value2;
+    char text[...];
     ...;
 };

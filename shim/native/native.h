@@ -2,6 +2,7 @@
  *
  * What the controller's cffi module compiles: the shim's own headers, and nothing else.
  */
+#include "audit.h"
 #include "board.h"
 #include "closer.h"
 #include "groups.h"

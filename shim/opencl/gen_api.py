@@ -60,9 +60,11 @@ EXPLICIT = {
     "HEAVY_HAND": """
         clCreateContext clCreateContextFromType clReleaseContext
         clCreateCommandQueue clCreateCommandQueueWithProperties clReleaseCommandQueue""",
-    "TRACK_HAND": "clRetainCommandQueue clCreateUserEvent",
+    "TRACK_HAND": """
+        clRetainCommandQueue clCreateUserEvent
+        clGetEventProfilingInfo clFinish clWaitForEvents""",
     "RESOLVE_HAND": "clGetExtensionFunctionAddress clGetExtensionFunctionAddressForPlatform",
-    "NEVER": "clFinish clFlush clWaitForEvents",
+    "NEVER": "clFlush",
     # clCreateSubBuffer is a view of memory that is there already.
     "PASS": """
         clCreateSubBuffer clCreateSubDevices clCreateSubDevicesEXT

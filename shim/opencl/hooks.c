@@ -8,6 +8,7 @@
 #include "../gate.h"
 #include "api.h"
 #include "command.h"
+#include "timing.h"
 
 #define HOOK __attribute__((visibility("default")))
 
@@ -28,17 +29,22 @@ static cl_int wait_for(cl_event event, cl_event own) {
 #define KREX_CL_ENQUEUE(ret, name, object, params, args)                                           \
     HOOK ret name params;                                                                          \
     ret name params {                                                                              \
+        cl_event *asked = event;                                                                   \
+        bool timed = krex_cl_timed_begin(queue, asked);                                            \
         bool mine = krex_gate_enter();                                                             \
         KREX_CL_BEGIN(KREX_CL_LISTED, num_events, wait_list, event);                               \
         ret result = KREX_REAL(object, name) args;                                                 \
         krex_cl_command_end(&command, queue, event, result == CL_SUCCESS);                         \
         krex_gate_leave(mine);                                                                     \
+        krex_cl_timed_end(timed, queue, asked, result == CL_SUCCESS);                              \
         return result;                                                                             \
     }
 
 #define KREX_CL_ENQUEUE_BLOCKING(ret, name, object, params, args)                                  \
     HOOK ret name params;                                                                          \
     ret name params {                                                                              \
+        bool timed = krex_cl_timed_begin(queue, event);                                            \
+        cl_event *asked = event;                                                                   \
         cl_bool wait = blocking;                                                                   \
         cl_event own = NULL;                                                                       \
         if (wait && !event)                                                                        \
@@ -49,12 +55,15 @@ static cl_int wait_for(cl_event event, cl_event own) {
         ret result = KREX_REAL(object, name) args;                                                 \
         krex_cl_command_end(&command, queue, event, result == CL_SUCCESS);                         \
         krex_gate_leave(mine);                                                                     \
+        krex_cl_timed_end(timed, queue, asked, result == CL_SUCCESS);                              \
         return wait && result == CL_SUCCESS ? wait_for(*event, own) : result;                      \
     }
 
 #define KREX_CL_MAP_BLOCKING(ret, name, object, params, args)                                      \
     HOOK ret name params;                                                                          \
     ret name params {                                                                              \
+        bool timed = krex_cl_timed_begin(queue, event);                                            \
+        cl_event *asked = event;                                                                   \
         cl_bool wait = blocking;                                                                   \
         cl_event own = NULL;                                                                       \
         if (wait && !event)                                                                        \
@@ -65,6 +74,7 @@ static cl_int wait_for(cl_event event, cl_event own) {
         ret result = KREX_REAL(object, name) args;                                                 \
         krex_cl_command_end(&command, queue, event, result != NULL);                               \
         krex_gate_leave(mine);                                                                     \
+        krex_cl_timed_end(timed, queue, asked, result != NULL);                                    \
         cl_int status = wait && result ? wait_for(*event, own) : CL_SUCCESS;                       \
         if (status != CL_SUCCESS && errcode_ret)                                                   \
             *errcode_ret = status;                                                                 \
@@ -202,13 +212,18 @@ cl_int clReleaseContext(cl_context context) {
     return result;
 }
 
+static void queue_made(cl_command_queue queue) {
+    krex_cl_queue_made(queue);
+    krex_cl_queue_times(queue);
+}
+
 cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device,
                                       cl_command_queue_properties properties, cl_int *errcode_ret) {
     bool mine = krex_heavy_enter();
     cl_command_queue queue =
         KREX_REAL(context, clCreateCommandQueue)(context, device, properties, errcode_ret);
     if (queue)
-        krex_cl_queue_made(queue);
+        queue_made(queue);
     krex_heavy_leave(mine);
     return queue;
 }
@@ -220,7 +235,7 @@ cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_devic
     cl_command_queue queue = KREX_REAL(context, clCreateCommandQueueWithProperties)(
         context, device, properties, errcode_ret);
     if (queue)
-        krex_cl_queue_made(queue);
+        queue_made(queue);
     krex_heavy_leave(mine);
     return queue;
 }
@@ -245,7 +260,7 @@ krex_clCreateCommandQueueWithPropertiesKHR(cl_context context, cl_device_id devi
     bool mine = krex_heavy_enter();
     cl_command_queue queue = create(context, device, properties, errcode_ret);
     if (queue)
-        krex_cl_queue_made(queue);
+        queue_made(queue);
     krex_heavy_leave(mine);
     return queue;
 }

@@ -39,7 +39,7 @@ from krex.protect.freezer import find_base
 ROOT = Path(__file__).parents[2]
 IDS = [
     "kernel", "libc", "shared-memory", "wipe-on-fork", "membarrier", "pidfd", "preload",
-    "controller", "priority", "freezer", "gpu-runtimes", "devices",
+    "controller", "priority", "freezer", "cuda", "hip", "devices",
 ]  # fmt: skip
 needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 needs_loader = pytest.mark.skipif(
@@ -220,7 +220,7 @@ class TestNobody:
         assert "Delegate=yes" in freezer["fix"] or "docker run" in freezer["fix"]
         assert priority["status"] == "warning"
         for check in checks.values():
-            if check["id"] != "devices" and check["id"] != "gpu-runtimes":
+            if check["id"] not in ("devices", "cuda", "hip"):
                 assert check["status"] == "ok", check
 
     @needs_freezer

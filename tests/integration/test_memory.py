@@ -67,10 +67,13 @@ def test_what_a_command_did_not_get_beside_others_is_recorded_and_said(
     assert done.returncode == 3
     lines = [line for line in done.stderr.splitlines() if "were refused" in line]
     assert len(lines) == 1
-    assert "3GiB of memory on sim:0" in lines[0] and f"{other} (reserved 48GiB)" in lines[0]
+    assert (
+        "3GiB of memory on sim:0" in lines[0]
+        and f"{other} (has 0 bytes, reserved 48GiB)" in lines[0]
+    )
     # AND so do the region's record and the command's
     found = records(sim)
-    holder = {"command": other, "processes": 0, "reserved_bytes": 48 << 30}
+    holder = {"command": other, "processes": 0, "reserved_bytes": 48 << 30, "held_bytes": 0}
     for kind in ("krex.region", "krex.command"):
         refusals = found[kind]["oom_while_shared"]
         assert isinstance(refusals, list) and len(refusals) == 2

@@ -25,8 +25,8 @@ with krex.region("stays"):
     sys.stdin.read()
 """
 
-# Keys of the documents that a CPU device has nothing to say under: it has no slice, no memory of its
-# own, and is not simulated.
+# Keys that a CPU device has nothing to say under: it has no slice, no memory of its own, and is not
+# simulated.
 OF_A_GPU = ("cpus.", "handshake.pin_s", "oom_while_shared", "simulated", "simulator.")
 
 

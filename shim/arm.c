@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arm.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "futex.h"
+#include "gate.h"
+#include "region.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+uint32_t krex_arm_state;
+
+/* Guards what is below. Held while the mark waits for its grant: whoever records a timed event then
+ * waits with it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread bool busy; /* this thread holds it: a signal handler above marks nothing */
+
+static struct {
+    uint64_t generation; /* of the process that began it: a forked child has no part in it */
+    uint64_t region;
+    int mark; /* -1: none */
+    uint32_t granted;
+    bool by_events;
+} held = {.mark = -1};
+
+static uint32_t armed; /* how many times */
+static char marker[16], name[128];
+static uint64_t submitted; /* when it was armed first */
+
+static void start_over_in_child(void) {
+    pthread_mutex_init(&lock, NULL);
+    busy = false;
+}
+
+static void prepare(void) {
+    pthread_atfork(NULL, NULL, start_over_in_child);
+    if (krex_region_has("events"))
+        __atomic_or_fetch(&krex_arm_state, KREX_BY_EVENTS, __ATOMIC_RELAXED);
+}
+
+void krex_arm_prepare(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, prepare);
+}
+
+static bool take_lock(void) {
+    krex_arm_prepare();
+    if (busy)
+        return false;
+    busy = true;
+    pthread_mutex_lock(&lock);
+    return true;
+}
+
+static void give_lock(void) {
+    pthread_mutex_unlock(&lock);
+    busy = false;
+}
+
+static bool is_held(void) {
+    if (held.mark >= 0 && held.generation != krex_load_acquire(&krex_process.generation))
+        held.mark = -1;
+    return held.mark >= 0;
+}
+
+static uint32_t *state(void) { return &krex_process.block->marks[held.mark]; }
+
+/* The word may be another mark's by now if the controller has ended ours. */
+static void leave(void) {
+    static const uint32_t states[] = {KREX_MARK_EXCLUSIVE, KREX_MARK_SHARED, KREX_MARK_IDLE,
+                                      KREX_MARK_CLOSING};
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
+        if (krex_region_audit(held.region))
+            krex_mark_leave_from(held.mark, states[i]);
+    held.mark = -1;
+}
+
+/* The longest lately. */
+static void note_gap(struct krex_audit *audit) {
+    uint64_t gap = krex_now_ns() - audit->idle_since_ns, usual = audit->gap_ns;
+    krex_store_relaxed(&audit->gap_ns, gap > usual ? gap : usual - (usual - gap) / 8);
+}
+
+/* Goes on with a mark that was idle. False: the controller has ended it meanwhile, and by now the word
+ * may be another mark's, which is never idle. */
+static bool go_on(void) {
+    struct krex_audit *audit = krex_region_audit(held.region);
+    if (audit && krex_cas_u32(state(), KREX_MARK_IDLE, held.granted))
+        note_gap(audit);
+    return audit && krex_region_audit(held.region) == audit;
+}
+
+static void begin(const char *by, const char *what, bool by_events) {
+    int mark = krex_mark_request(what, by);
+    if (mark < 0)
+        return;
+    while (krex_mark_wait(mark, 0.1) == 1) {
+    }
+    held.mark = mark;
+    held.by_events = by_events;
+    held.generation = krex_process.generation;
+    held.granted = krex_load_acquire(state());
+    held.region = krex_region_name(mark);
+}
+
+/* Under the lock. Who is armed has its own record, whatever events have marked until then. */
+static void acquire(void) {
+    bool by_events = !armed;
+    if (is_held() && !go_on())
+        held.mark = -1;
+    if (is_held() && held.by_events && !by_events)
+        leave();
+    if (is_held() || krex_region_explicit())
+        return;
+    if (by_events)
+        begin("events", "", true);
+    else
+        begin(marker, name, false);
+}
+
+void krex_arm_timed_slow(void) {
+    int saved = errno;
+    if (take_lock()) {
+        acquire();
+        give_lock();
+    }
+    errno = saved;
+}
+
+/* The time first: pairs with the controller's look at a mark that is idle. One that is to end leaves
+ * when all is read; if the program has only waited, the read-out is likely to be next. */
+static void become_idle(bool is_read) {
+    struct krex_audit *audit = krex_region_audit(held.region);
+    if (!audit || !held.by_events)
+        return;
+    krex_store_release(&audit->idle_since_ns, krex_now_ns());
+    if (krex_cas_u32(state(), held.granted, KREX_MARK_IDLE))
+        return;
+    if (is_read)
+        krex_mark_leave_from(held.mark, KREX_MARK_CLOSING);
+    else
+        krex_cas_u32(state(), KREX_MARK_CLOSING, KREX_MARK_IDLE);
+}
+
+void krex_arm_idle_slow(bool is_read) {
+    int saved = errno;
+    if (take_lock()) {
+        if (is_held())
+            become_idle(is_read);
+        give_lock();
+    }
+    errno = saved;
+}
+
+/* --- arming --- */
+
+void krex_arm(const char *by, const char *what) {
+    int saved = errno;
+    if (!take_lock())
+        return;
+    if (!armed++) {
+        snprintf(marker, sizeof marker, "%s", by);
+        snprintf(name, sizeof name, "%s", what ? what : "");
+        uint64_t so_far = krex_process.generation ? krex_submissions() : 0;
+        krex_store_relaxed(&submitted, so_far);
+        if (!krex_region_disabled())
+            __atomic_or_fetch(&krex_arm_state, KREX_ARMED, __ATOMIC_RELAXED);
+    }
+    give_lock();
+    errno = saved;
+}
+
+void krex_arm_at_once(const char *by, const char *what) {
+    krex_arm(by, what);
+    krex_arm_timed_slow();
+}
+
+void krex_disarm(void) {
+    int saved = errno;
+    if (!take_lock())
+        return;
+    armed -= armed > 0;
+    if (!armed) {
+        __atomic_and_fetch(&krex_arm_state, ~(uint32_t)KREX_ARMED, __ATOMIC_RELAXED);
+        if (is_held() && !held.by_events)
+            leave();
+    }
+    give_lock();
+    errno = saved;
+}
+
+static void submitting(void) {
+    if (krex_load_relaxed(&krex_arm_state) & KREX_ARMED)
+        krex_arm_timed_slow();
+}
+
+/* What came before was the compile, or the first use; what follows is measured. The next submission of
+ * this thread is asked to come by: the others' know nothing of it. */
+void krex_arm_synchronised_slow(void) {
+    if (!krex_load_acquire(&krex_process.generation) || busy)
+        return;
+    if (krex_submissions() != krex_load_relaxed(&submitted))
+        krex_gate_call_before_next(submitting);
+}
+
+/* Marks what follows, until it is disarmed, as one region of that name: but late, see above. */
+EXPORT void krex_region_arm(const char *what) { krex_arm("call", what); }
+EXPORT void krex_region_disarm(void) { krex_disarm(); }

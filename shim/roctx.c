@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * AMD's ranges as marks (ranges.h): a program's calls of roctx come by here, on their way to its own
+ * library. It has a vendor's entry only so that programs which look its functions up get these.
+ */
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "arm.h"
+#include "gpu/library.h"
+#include "ranges.h"
+#include "resolve.h"
+#include "vendor.h"
+
+#define HOOK __attribute__((visibility("default")))
+
+/* The older library, and that of the profiler's second generation. */
+static const char *const sonames[] = {"libroctx64.so.4", "librocprofiler-sdk-roctx.so.1",
+                                      "librocprofiler-sdk-roctx.so.0", NULL};
+static const char *const prefixes[] = {"libroctx64.so", "librocprofiler-sdk-roctx.so"};
+
+static bool owns(const char *path) {
+    return krex_library_is(path, prefixes[0]) || krex_library_is(path, prefixes[1]);
+}
+
+static void *find(const char *name) {
+    static void *library; /* kept: there is one */
+    void *handle = krex_load_acquire(&library);
+    for (size_t i = 0; !handle && i < sizeof prefixes / sizeof prefixes[0]; i++)
+        handle = krex_library_loaded(sonames, prefixes[i]);
+    krex_store_release(&library, handle);
+    return handle ? krex_real_dlsym(handle, name) : NULL;
+}
+
+/* Ranges of the process that arm, by what the library calls them. More at a time mark nothing. */
+enum { STARTED = 16 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    uint64_t id;
+    bool used;
+} started[STARTED];
+
+static bool note_started(uint64_t id) {
+    bool noted = false;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < STARTED && !noted; i++)
+        if (!started[i].used) {
+            started[i].id = id;
+            started[i].used = noted = true;
+        }
+    pthread_mutex_unlock(&lock);
+    return noted;
+}
+
+static bool forget_started(uint64_t id) {
+    bool found = false;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < STARTED && !found; i++)
+        if (started[i].used && started[i].id == id) {
+            started[i].used = false;
+            found = true;
+        }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+HOOK int roctxRangePushA(const char *message) {
+    int (*real)(const char *) = (int (*)(const char *))find("roctxRangePushA");
+    if (krex_ranges_asked())
+        krex_range_push(NULL, krex_range_of(message));
+    return real ? real(message) : -1;
+}
+
+HOOK int roctxRangePop(void) {
+    int (*real)(void) = (int (*)(void))find("roctxRangePop");
+    int level = real ? real() : -1;
+    if (krex_ranges_asked())
+        krex_range_pop(NULL);
+    return level;
+}
+
+HOOK uint64_t roctxRangeStartA(const char *message) {
+    uint64_t (*real)(const char *) = (uint64_t (*)(const char *))find("roctxRangeStartA");
+    const struct krex_range *range = krex_ranges_asked() ? krex_range_of(message) : NULL;
+    uint64_t id = real ? real(message) : 0;
+    if (range && note_started(id))
+        krex_range_arm(range);
+    return id;
+}
+
+HOOK void roctxRangeStop(uint64_t id) {
+    void (*real)(uint64_t) = (void (*)(uint64_t))find("roctxRangeStop");
+    if (real)
+        real(id);
+    if (krex_ranges_asked() && forget_started(id))
+        krex_disarm();
+}
+
+/* --- for who looks them up --- */
+
+static const struct {
+    const char *name;
+    void *function;
+} hooks[] = {
+    {"roctxRangePushA", (void *)roctxRangePushA},
+    {"roctxRangePop", (void *)roctxRangePop},
+    {"roctxRangeStartA", (void *)roctxRangeStartA},
+    {"roctxRangeStop", (void *)roctxRangeStop},
+};
+
+static void *hook_of(const char *name) {
+    for (size_t i = 0; i < sizeof hooks / sizeof hooks[0]; i++)
+        if (!strcmp(name, hooks[i].name))
+            return hooks[i].function;
+    return NULL;
+}
+
+static bool cares(const char *name) { return !strncmp(name, "roctx", 5) && hook_of(name); }
+
+static void *hand_out(const char *name, void *real) { return real ? hook_of(name) : NULL; }
+
+static void nothing(void) {}
+static bool done(void) { return true; }
+static void no_stand_in(bool hooked, uint64_t times) { (void)hooked, (void)times; }
+
+static const struct krex_vendor roctx = {
+    .name = "roctx",
+    .drain_begin = nothing,
+    .drain_done = done,
+    .drain_end = nothing,
+    .cares = cares,
+    .owns = owns,
+    .find = find,
+    .hand_out = hand_out,
+    .stand_in = no_stand_in,
+};
+
+KREX_VENDOR(roctx);
