@@ -12,6 +12,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* A program that has waited for its work, and not read the events yet, is given so long for that. */
+#define READ_GRACE_NS UINT64_C(100000000)
+
 uint32_t krex_arm_state;
 
 /* Guards what is below. Held while the mark waits for its grant: whoever records a timed event then
@@ -81,7 +84,8 @@ static void leave(void) {
 
 /* The longest lately. */
 static void note_gap(struct krex_audit *audit) {
-    uint64_t gap = krex_now_ns() - audit->idle_since_ns, usual = audit->gap_ns;
+    uint64_t now = krex_now_ns(), since = audit->idle_since_ns, usual = audit->gap_ns;
+    uint64_t gap = now > since ? now - since : 0;
     krex_store_relaxed(&audit->gap_ns, gap > usual ? gap : usual - (usual - gap) / 8);
 }
 
@@ -137,7 +141,7 @@ static void become_idle(bool is_read) {
     struct krex_audit *audit = krex_region_audit(held.region);
     if (!audit || !held.by_events)
         return;
-    krex_store_release(&audit->idle_since_ns, krex_now_ns());
+    krex_store_release(&audit->idle_since_ns, krex_now_ns() + (is_read ? 0 : READ_GRACE_NS));
     if (krex_cas_u32(state(), held.granted, KREX_MARK_IDLE))
         return;
     if (is_read)

@@ -115,7 +115,7 @@ enum krex_mark_state {
  * distance was read, or an OpenCL command whose end was. Clients add, and the controller reads: the
  * mark's once it is LEAVING or ended, the process's at any time. Zeroed with the mark's request. */
 struct krex_audit {
-    uint64_t idle_since_ns; /* of a mark that is IDLE */
+    uint64_t idle_since_ns; /* of a mark that is IDLE; to come, if something is yet to be read */
     uint64_t gap_ns;        /* for how long it usually is IDLE before the next event */
     uint64_t timed_ns;      /* of all pairs together */
     uint64_t shortest_ns;   /* of one pair; 0: of none */

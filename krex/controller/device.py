@@ -2,6 +2,7 @@
 """One device: its processes, the queue of marks, and the hold that serves the first of them."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _at_once(_: float | None) -> float:
-    return 0.0
+    return -math.inf
 
 
 class Device:

@@ -205,7 +205,7 @@ class ThreadMark(Mark):
         late = time.monotonic_ns() - since_ns > limit_s(usual_s) * 1e9
         if not late or not self._move(lib.KREX_MARK_IDLE, lib.KREX_MARK_LEAVING):
             return False
-        self._idle_since_s = since_ns * 1e-9
+        self._idle_since_s = min(since_ns * 1e-9, time.monotonic())
         return True
 
     def ask_to_end(self) -> None:

@@ -11,6 +11,7 @@ import pytest
 from support.command_line import Krex
 
 PROGRAM = Path(__file__).with_name("timing_program.py")
+TRIES = 5  # a machine without a free core may stop a program for longer than it is waited for
 
 
 def run(cli: Krex, *words: str, **env: str) -> tuple[list[dict[str, Any]], dict[str, int]]:
@@ -58,12 +59,16 @@ def test_what_is_armed_twice_is_one_region(cli):
 
 
 def test_calls_in_a_row_have_their_own_records_and_share_holds(cli):
-    # GIVEN a marked function that is called five times in a row
-    report, _ = run(cli, "armed_in_a_row")
-    # THEN each call is a region, and the device was not given back between all of them
-    assert [record["name"] for record in report] == [f"call {i}" for i in range(5)]
-    assert all(record["exclusive"] for record in report)
-    assert len({record["hold_id"] for record in report}) < len(report)
+    for _ in range(TRIES):
+        # GIVEN a marked function that is called five times in a row
+        report, _ = run(cli, "armed_in_a_row")
+        # THEN each call is a region,
+        assert [record["name"] for record in report] == [f"call {i}" for i in range(5)]
+        assert all(record["exclusive"] for record in report)
+        # and the device was not given back between all of them
+        if len({record["hold_id"] for record in report}) < len(report):
+            return
+    raise AssertionError("each call had a hold of its own")
 
 
 def test_nothing_is_marked_after_the_first_mark_of_the_programs_own(cli):
