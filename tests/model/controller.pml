@@ -139,7 +139,7 @@ end:
 #define DRAINED(c) (!IN(party, c) || GONE(c) || block[c].drained >= epoch)
 #define QUIET(c) (!IN(party, c) || GONE(c) || !(block[c].submit & 1))
 
-/* until, krex/controller/hold.py: what it waits for may be there at once; else messages are
+/* until, krex/controller/waiting.py: what it waits for may be there at once; else messages are
  * handled. */
 #ifdef DEADLINES
 #define OR_DEADLINE :: goto undo
