@@ -93,6 +93,7 @@ $(CLIENTS)/.made: $(VENV)/.made $(CLIENT_LISTS)
 	@$(BIN)/python -m venv $(CLIENTS)
 	@$(CLIENTS)/bin/python -m pip --quiet --quiet --disable-pip-version-check install \
 	    $(CLIENT_LISTS:%=-r %)
+	@echo 'now: krex run --sim -- $(CLIENTS)/bin/python examples/bench_cuda.py'
 	@touch $@
 
 clients: $(CLIENTS)/.made ## Install cuda-python, numba-cuda, Triton, hip-python, which tests then run too
