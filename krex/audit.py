@@ -43,6 +43,11 @@ class Kind(NamedTuple):
 
 
 KINDS: Final[dict[str, Kind]] = {
+    "no_region": Kind(
+        "error",
+        "There is no region: nothing was marked, so nothing had the device to itself.",
+        "Mark the timing loop (`krex.region`), or let KREX_REGION mark it.",
+    ),
     "not_exclusive": Kind(
         "error",
         "The region was not exclusive, or not certainly so.",
@@ -58,6 +63,18 @@ KINDS: Final[dict[str, Kind]] = {
         "warning",
         "Nothing was submitted in the region: what was to be measured is elsewhere.",
         "Mark the part that launches; a child process has to be started inside.",
+    ),
+    "unread_pairs": Kind(
+        "warning",
+        "Timing events were recorded in the region, but no pair of them was read before it ended: "
+        "nothing of the timing was checked.",
+        "Read the events before the region ends.",
+    ),
+    "no_timing_events": Kind(
+        "note",
+        "Work was submitted in the region, but no timing event recorded: nothing of the timing was "
+        "checked, by whatever clock it was.",
+        "Time with the driver's events; by the host's clock, be sure that it waits for the device.",
     ),
     "empty_pair": Kind(
         "error",
@@ -127,6 +144,11 @@ KINDS: Final[dict[str, Kind]] = {
         "The number that the harness reports is not one that the driver's own times allow.",
         "Look for a clock that is stopped before the device is done, or for events swapped.",
     ),
+    "reported_unchecked": Kind(
+        "warning",
+        "The number that the harness reports could not be compared: the region has no timed pair.",
+        "Time with the driver's events, and read them before the region ends.",
+    ),
 }
 
 
@@ -141,7 +163,9 @@ class Finding(Struct, omit_defaults=True, kw_only=True, frozen=True):
             "`note`: look."
         ),
     ]
-    command: Annotated[str, Meta(description="The command, as in its records.")]
+    command: Annotated[
+        str, Meta(description="The command, as in its records. Empty: of the files as a whole.")
+    ]
     region_id: Annotated[
         str | UnsetType, Meta(description="The region. Absent: of the command as a whole.")
     ] = UNSET
@@ -171,7 +195,10 @@ class AuditReport(Struct, kw_only=True, frozen=True):
 
 
 def audit(records: Iterable[Record], reported: Mapping[str, float] | None = None) -> AuditReport:
-    """Look through records; `reported` are seconds by the name of the region that measured them."""
+    """Look through records; `reported` are seconds by the name of the region that measured them.
+
+    Raises UsageError if no region has that name.
+    """
     regions: list[Record] = []
     findings: list[Finding] = []
     commands: dict[str, Record] = {}
@@ -182,19 +209,40 @@ def audit(records: Iterable[Record], reported: Mapping[str, float] | None = None
         elif record.get("schema") == "krex.command":
             commands[str(record.get("command"))] = record
             findings += _of_command(record)
+    _need_names(regions, reported or {})
+    if not regions:
+        findings.append(_finding("no_region", {"command": ""}, "0 records of regions"))
     findings += _outside(regions, commands)
     return AuditReport(
         schema=SCHEMA, schema_version=SCHEMA_VERSION, regions=len(regions), findings=findings
     )
 
 
+def _need_names(regions: list[Record], reported: Mapping[str, float]) -> None:
+    """A number that nothing was held against must not pass for one that agrees."""
+    names = {str(record.get("name")) for record in regions}
+    if unknown := sorted(set(reported) - names):
+        there = ", ".join(map(repr, sorted(names))) or "none at all"
+        raise UsageError(
+            f"--reported {unknown[0]}: no region of that name is in the files",
+            f"give the name of one that is: there is {there}",
+        )
+
+
 def _of_region(record: Record, reported: Mapping[str, float]) -> Iterator[Finding]:
     for code, look in _LOOKS.items():
         if detail := look(record):
             yield _finding(code, record, detail)
-    if (seconds := reported.get(str(record.get("name")))) is not None and (
-        detail := _disagrees(_timing(record), seconds)
-    ):
+    if (seconds := reported.get(str(record.get("name")))) is not None:
+        yield from _of_reported(record, seconds)
+
+
+def _of_reported(record: Record, seconds: float) -> Iterator[Finding]:
+    timing = _timing(record)
+    if not timing.get("timed_pairs_inside") or timing.get("shortest_pair_s") is None:
+        detail = f"reported {seconds * 1e3:.6g} ms; 0 pairs"
+        yield _finding("reported_unchecked", record, detail)
+    elif detail := _disagrees(timing, seconds):
         yield _finding("reported_disagrees", record, detail)
 
 
@@ -293,6 +341,23 @@ def _no_work(record: Record) -> str:
     return "0 submissions" if record.get("submissions") == 0 and record.get("exclusive") else ""
 
 
+def _is_unchecked(record: Record) -> bool:
+    """Whether there is work of which no pair tells. Where there is no work, `_no_work` says so."""
+    timing = _timing(record)
+    return bool(timing and record.get("submissions") and not timing.get("timed_pairs_inside"))
+
+
+def _unread(record: Record) -> str:
+    events = _timing(record).get("timed_events", 0)
+    return f"0 pairs of {events} timing events" if events and _is_unchecked(record) else ""
+
+
+def _no_events(record: Record) -> str:
+    if not _is_unchecked(record) or _timing(record).get("timed_events"):
+        return ""
+    return f"0 timing events, {record['submissions']} submissions"
+
+
 def _work_at_end(record: Record) -> str:
     return "after the hold's end" if record.get("work_at_end") is True else ""
 
@@ -310,11 +375,9 @@ def _refused(record: Record) -> str:
 
 
 def _disagrees(timing: Mapping[str, Any], reported_s: float) -> str:
-    """Whether a number is neither a pair's nor a launch's duration."""
-    pairs, shortest_s = timing.get("timed_pairs_inside", 0), timing.get("shortest_pair_s")
-    if not pairs or shortest_s is None:
-        return ""
-    mean_s = timing["timed_s"] / pairs
+    """Whether a number is neither a pair's nor a launch's duration; there has to be a pair."""
+    shortest_s = timing["shortest_pair_s"]
+    mean_s = timing["timed_s"] / timing["timed_pairs_inside"]
     for launches in {1, max(1, int(timing.get("shortest_pair_launches", 1)))}:
         low, high = REPORTED_BELOW * shortest_s / launches, REPORTED_ABOVE * mean_s / launches
         if low <= reported_s <= high:
@@ -329,6 +392,8 @@ _LOOKS: Final[dict[str, Callable[[Record], str]]] = {
     "not_exclusive": _not_exclusive,
     "foreign_process": _foreign,
     "no_work_in_region": _no_work,
+    "unread_pairs": _unread,
+    "no_timing_events": _no_events,
     "empty_pair": _pairs("empty_pairs"),
     "uncovered_work": _pairs("uncovered_pairs"),
     "other_threads": _pairs("shared_pairs"),
@@ -391,7 +456,7 @@ def render(report: AuditReport) -> Iterator[str]:
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    where = finding.command
+    where = finding.command or "all files"
     if finding.region_id is not UNSET:
         where = f"{finding.region_id} {finding.name}".rstrip()
     yield f"{finding.severity}: {where}: {finding.code}: {finding.detail}"

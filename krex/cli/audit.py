@@ -31,7 +31,8 @@ def command(
 ) -> None:
     """Turn records of regions into findings, each with a severity and what to do.
 
-    FILES are what `krex run --report` wrote. docs/audit.md lists the findings.
+    FILES are what `krex run --report` wrote. docs/audit.md lists the findings. The exit status is 2
+    if a file can't be read, or if no region has the name of a number that is reported.
     """
     from krex import audit
 

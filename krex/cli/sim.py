@@ -27,12 +27,13 @@ def check(log: str, reports: tuple[str, ...], as_json: bool) -> None:
 
     LOG is what `krex run --sim-log` wrote, REPORTS are what `krex run --report` wrote. The exit
     status is 0 if no process but a region's own used the device in an exclusive region, 1 if one
-    did or the log is not whole, 2 if a file can't be read.
+    did or the log is not whole, 2 if a file can't be read or the reports have no region on a
+    simulated device.
     """
     from krex.sim import check as checking
     from krex.sim.log import read
 
-    records = [record for path in reports for record in checking.read_records(path)]
+    records = checking.read_reports(reports)
     result = checking.check(read(log), records)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(result), indent=2))

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from krex.errors import UsageError
-from krex.sim.log import WORK, Interval, Log
+from krex.sim.log import COLUMNS, WORK, Interval, Log
 
 SCHEMA: Final = "krex.sim-check"
 SCHEMA_VERSION: Final = 1
@@ -82,6 +82,13 @@ class Check(Struct, omit_defaults=True, kw_only=True):
         Count,
         Meta(description="Exclusive regions that end later than that: nothing is proven of them."),
     ]
+    after_log: Annotated[
+        Count,
+        Meta(
+            description="Those of them that begin when the log has ended altogether: it may be of "
+            "another run."
+        ),
+    ]
     heavy_beside: Annotated[
         Count,
         Meta(
@@ -97,6 +104,27 @@ class Check(Struct, omit_defaults=True, kw_only=True):
         return not self.violations and not self.uncovered
 
 
+class NothingToCheckError(UsageError):
+    """Reports without a region that the log could be of."""
+
+    def __init__(self, paths: Iterable[str | Path]) -> None:
+        super().__init__(
+            "nothing to check: no record of a region on a simulated device in "
+            + ", ".join(map(str, paths)),
+            "give what `krex run --sim --report` wrote of a command that marks a region",
+        )
+
+
+class SwappedError(UsageError):
+    """A log in the place of a report."""
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(
+            f"{path} is a log of simulated devices, not a report",
+            "the order is `krex sim check LOG REPORT...`",
+        )
+
+
 class RecordError(UsageError):
     """A file that has not what is needed of the records of regions."""
 
@@ -107,15 +135,26 @@ class RecordError(UsageError):
         )
 
 
+def read_reports(paths: Iterable[str | Path]) -> list[tuple[bool, Region | None]]:
+    """What `read_records` gives of all. Raises NothingToCheckError if that is nothing."""
+    paths = list(paths)
+    records = [record for path in paths for record in read_records(path)]
+    if not records:
+        raise NothingToCheckError(paths)
+    return records
+
+
 def read_records(path: str | Path) -> Iterator[tuple[bool, Region | None]]:
     """For each region on a simulated device, whether it was exclusive, and if so what it claims.
 
-    Raises RecordError.
+    Raises RecordError, or SwappedError for a log.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise RecordError(path, 0, str(error)) from None
+    if lines[:1] == ["\t".join(COLUMNS)]:
+        raise SwappedError(path)
     for number, line in enumerate(lines, 1):
         if line.strip():
             record = _record(path, number, line)
@@ -180,6 +219,8 @@ def check(log: Log, records: Iterable[tuple[bool, Region | None]]) -> Check:
     for claim in claims:
         by_device[claim.device].append(claim)
     devices = {device: _Regions(regions) for device, regions in by_device.items()}
+    covered_ns = log.covered_ns or 0
+    end_ns = max([covered_ns, *(interval.end_ns for interval in log.intervals)])
     result = Check(
         schema=SCHEMA,
         schema_version=SCHEMA_VERSION,
@@ -188,7 +229,8 @@ def check(log: Log, records: Iterable[tuple[bool, Region | None]]) -> Check:
         exclusive=len(claims),
         commands=sum(interval.kind in WORK for interval in log.intervals),
         covered_ns=UNSET if log.covered_ns is None else log.covered_ns,
-        uncovered=sum(claim.released_ns > (log.covered_ns or 0) for claim in claims),
+        uncovered=sum(claim.released_ns > covered_ns for claim in claims),
+        after_log=sum(claim.granted_ns > end_ns for claim in claims),
         heavy_beside=0,
         violations=[],
     )
@@ -237,6 +279,20 @@ def _violation(which: Literal["G1", "G2"], region: Region, interval: Interval) -
     )
 
 
+def _render_uncovered(result: Check) -> Iterator[str]:
+    if result.after_log:
+        yield f"the log ends before {_exclusive(result.after_log)}: is it of another run?"
+    if rest := result.uncovered - result.after_log:
+        yield (
+            f"the log is not whole up to the end of {_exclusive(rest)}: it becomes so when nothing "
+            "is on the devices, and when their process ends"
+        )
+
+
+def _exclusive(count: int) -> str:
+    return f"{count} exclusive region{'s' * (count != 1)}"
+
+
 def render(result: Check) -> Iterator[str]:
     """The lines for people."""
     yield (
@@ -253,11 +309,7 @@ def render(result: Check) -> Iterator[str]:
         )
     if len(result.violations) > 20:
         yield f"and {len(result.violations) - 20} more (--json has all)"
-    if result.uncovered:
-        yield (
-            f"{result.uncovered} exclusive regions are later than the log is whole: it is told so "
-            "when nothing is on the devices, and when their process ends"
-        )
+    yield from _render_uncovered(result)
     if result.heavy_beside:
         yield f"{result.heavy_beside} contexts were made, or code loaded, beside exclusive regions"
     yield f"violations: {len(result.violations)}"

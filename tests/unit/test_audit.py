@@ -54,6 +54,8 @@ COMMAND: dict[str, Any] = {
     "timed_pairs_total": 20,
     "timed_pairs_outside": 0,
 }
+UNPAIRED = dict.fromkeys(GOOD_TIMING, 0) | {"cold_start": False}
+del UNPAIRED["shortest_pair_s"], UNPAIRED["shortest_pair_launches"]
 STRANGER = {"pid": 9, "name": "miner"}
 
 
@@ -66,6 +68,8 @@ BAD: dict[str, dict[str, Any]] = {
     "not_exclusive": GOOD | {"exclusive": False, "reasons": ["lease_lost"]},
     "timed_outside": timed(timed_pairs_outside=3, timed_pairs_total=23),
     "no_work_in_region": GOOD | {"submissions": 0},
+    "unread_pairs": GOOD | {"timing": UNPAIRED | {"timed_events": 40}},
+    "no_timing_events": GOOD | {"timing": UNPAIRED},
     "empty_pair": timed(empty_pairs=2),
     "uncovered_work": timed(uncovered_pairs=20),
     "other_threads": timed(shared_pairs=1),
@@ -79,7 +83,8 @@ BAD: dict[str, dict[str, Any]] = {
     "out_of_memory": GOOD | {"oom_while_shared": [{"pid": 17, "wanted_bytes": 1, "others": []}]},
     "frozen_past_limit": COMMAND | {"limit_suspected": True, "frozen_s": 3.5, "status": 124},
 }
-REPORTED = "reported_disagrees"  # needs more than a record
+# These need more than a record, or less.
+REPORTED, UNCHECKED, NO_REGION = "reported_disagrees", "reported_unchecked", "no_region"
 
 
 def codes(*records: dict[str, Any], **options: Any) -> list[str]:
@@ -91,18 +96,30 @@ def test_records_with_nothing_against_them_give_no_findings():
 
 
 def test_every_finding_is_tried_here():
-    assert {*BAD, REPORTED} == set(audit.KINDS)
+    assert {*BAD, REPORTED, UNCHECKED, NO_REGION} == set(audit.KINDS)
 
 
 @pytest.mark.parametrize("code", BAD)
 def test_a_record_gives_its_finding_and_no_other(code):
-    assert codes(BAD[code]) == [code]
+    assert codes(BAD[code], GOOD | {"command": "c-2-2"}) == [code]
 
 
 def test_a_record_of_an_earlier_version_gives_what_it_can():
     bare = {"schema": "krex.region", "exclusive": False, "reasons": ["unheard_of"]}
     assert codes(bare) == ["not_exclusive"]
-    assert codes({"schema": "krex.something"}) == []
+    assert codes(GOOD, {"schema": "krex.something"}) == []
+    assert codes(GOOD | {"timing": None}) == []
+
+
+@pytest.mark.parametrize("records", [[], [COMMAND], [{"schema": "krex.something"}]])
+def test_files_without_a_region_are_an_error(records):
+    [finding] = audit.audit(records).findings
+    assert (finding.code, finding.severity, finding.command) == (NO_REGION, "error", "")
+
+
+@pytest.mark.parametrize("code", ["unread_pairs", "no_timing_events"])
+def test_of_a_region_without_work_it_is_enough_to_say_that(code):
+    assert codes(BAD[code] | {"submissions": 0}) == ["no_work_in_region"]
 
 
 def test_short_pairs_come_with_the_launches_that_they_need():
@@ -131,8 +148,23 @@ def test_what_lay_outside_is_said_once_by_who_knows_it_last():
     ],
 )
 def test_a_number_of_the_harness_is_held_against_the_drivers(seconds, found):
-    assert codes(GOOD, reported={"sgemm": seconds}) == found
-    assert codes(GOOD, reported={"other": seconds}) == []
+    other = GOOD | {"name": "other"}
+    assert codes(GOOD, other, reported={"sgemm": seconds}) == found
+
+
+@pytest.mark.parametrize("code", ["unread_pairs", "no_timing_events"])
+def test_a_number_that_no_pair_can_be_held_against_is_told(code):
+    assert codes(BAD[code], reported={"sgemm": 0.001}) == [code, UNCHECKED]
+    assert audit.KINDS[UNCHECKED].severity == "warning"
+
+
+@pytest.mark.parametrize(
+    ("records", "told"),
+    [([GOOD, GOOD | {"name": "dgemm"}], "'dgemm', 'sgemm'"), ([], "there is none at all")],
+)
+def test_a_number_of_no_region_is_refused(records, told):
+    with pytest.raises(UsageError, match=f"--reported nosuch: .*{told}"):
+        audit.audit(records, {"sgemm": 1.0, "nosuch": 0.5} if records else {"nosuch": 0.5})
 
 
 def test_a_number_may_be_of_one_launch_of_several():
@@ -165,6 +197,15 @@ def test_the_command_says_what_to_do_worst_first(report):
 def test_the_status_is_for_scripts(report, severity, status):
     result = CliRunner().invoke(command, ["--fail-on", severity, str(report)])
     assert result.exit_code == status
+
+
+def test_a_report_without_a_region_fails_in_scripts(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text("")
+    result = CliRunner().invoke(command, ["--fail-on", "error", str(path)])
+    assert result.exit_code == 1
+    assert result.output.startswith("error: all files: no_region: ")
+    assert result.output.endswith("0 regions: 1 error, 0 warnings, 0 notes\n")
 
 
 def test_the_object_has_the_same(report):

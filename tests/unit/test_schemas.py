@@ -157,6 +157,7 @@ SAMPLES["sim-check"] = {
     "commands": 9,
     "covered_ns": 5000,
     "uncovered": 0,
+    "after_log": 0,
     "heavy_beside": 0,
     "violations": [
         {

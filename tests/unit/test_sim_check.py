@@ -122,6 +122,26 @@ def test_a_log_that_is_not_whole_proves_nothing(checked):
     assert checked(covered=RELEASED).is_clean
 
 
+@pytest.mark.parametrize(
+    ("covered", "after_log", "told"),
+    [
+        (GRANTED - 1, 1, "the log ends before 1 exclusive region: is it of another run?"),
+        (None, 1, "the log ends before 1 exclusive region: is it of another run?"),
+        (GRANTED, 0, "the log is not whole up to the end of 1 exclusive region:"),
+    ],
+)
+def test_a_log_of_another_run_is_told_from_one_that_is_not_whole(checked, covered, after_log, told):
+    result = checked(covered=covered)
+    assert (result.uncovered, result.after_log) == (1, after_log)
+    [line] = [line for line in check.render(result) if line.startswith("the log")]
+    assert line.startswith(told)
+
+
+def test_a_log_that_goes_on_after_it_was_whole_is_of_this_run(checked):
+    result = checked(interval(1500, 1500, 1600, pid=HOLDER), covered=GRANTED - 1)
+    assert (result.uncovered, result.after_log) == (1, 0)
+
+
 def test_each_violation_is_found_among_many(checked):
     # GIVEN a thousand regions, between which the sibling runs, and a long one around ten of them
     regions = [
@@ -164,6 +184,25 @@ def test_the_command_says_what_it_found(tmp_path):
         True,
         2,
     )
+
+
+@pytest.mark.parametrize("records", [[], [{"schema": "krex.command"}, record(device="cpu:0")]])
+def test_reports_without_a_simulated_region_are_nothing_to_check(tmp_path, records):
+    write_log(tmp_path / "log", interval(1500, 1500, 1600))
+    write_records(tmp_path / "report", *records)
+    done = run_check(tmp_path)
+    assert (done.returncode, done.stdout) == (EXIT_USAGE, "")
+    told = "nothing to check: no record of a region on a simulated device in "
+    assert f"{told}{tmp_path / 'report'};" in done.stderr
+
+
+def test_a_log_in_the_place_of_a_report_is_told(tmp_path):
+    write_records(tmp_path / "log", record())
+    write_log(tmp_path / "report", interval(500, 500, 600))
+    done = run_check(tmp_path)
+    assert done.returncode == EXIT_USAGE
+    assert f"{tmp_path / 'report'} is a log of simulated devices" in done.stderr
+    assert "the order is `krex sim check LOG REPORT...`" in done.stderr
 
 
 @pytest.mark.parametrize(
