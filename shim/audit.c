@@ -68,27 +68,40 @@ void krex_audit_no_work(void) {
 void krex_audit_stream_changed(const void *stream) {
     krex_audit_stream = stream;
     krex_store_relaxed(&launched, 1);
-    krex_streams_launched(stream, krex_load_relaxed(&records));
+    if (stream != KREX_AUDIT_NO_STREAM)
+        krex_streams_launched(stream, krex_load_relaxed(&records));
 }
 
 /* --- events --- */
-
-void krex_audit_event_made(const void *event, bool timing) {
-    int saved = errno;
-    krex_arm_prepare();
-    if (take_lock()) {
-        struct krex_event *e = krex_event_put(event);
-        if (e)
-            e->timing = timing;
-        give_lock();
-    }
-    errno = saved;
-}
 
 static void settle(struct krex_event *e) {
     if (e->unread)
         unread--;
     e->unread = false;
+}
+
+/* What was known under that handle is gone: of a command, or with its context. */
+static struct krex_event *put(const void *event) {
+    struct krex_event *old = krex_event_find(event);
+    if (old)
+        settle(old);
+    if (!old && krex_events_are_full()) {
+        krex_events_start_over();
+        unread = 0;
+    }
+    return krex_event_put(event);
+}
+
+void krex_audit_event_made(const void *event, bool timing) {
+    int saved = errno;
+    krex_arm_prepare();
+    if (take_lock()) {
+        struct krex_event *e = put(event);
+        if (e)
+            e->timing = timing;
+        give_lock();
+    }
+    errno = saved;
 }
 
 void krex_audit_event_gone(const void *event) {
@@ -170,10 +183,7 @@ void krex_audit_command(const void *event, const void *stream) {
     int saved = errno;
     krex_arm_prepare();
     if (krex_load_relaxed(&krex_process.generation) && take_lock()) {
-        struct krex_event *e = krex_event_find(event);
-        if (e)
-            settle(e); /* of a command that is gone, whose handle has come again */
-        e = krex_event_put(event);
+        struct krex_event *e = put(event);
         if (e) {
             e->timing = true;
             e->stamp = stamp();

@@ -44,6 +44,9 @@ void krex_audit_disturbed(void);
  * krex_audit_recorded are for two events. */
 void krex_audit_command(const void *event, const void *stream);
 
+/* What all hooks call the stream of a call that has none: no driver may be asked about it. */
+#define KREX_AUDIT_NO_STREAM ((const void *)UINTPTR_MAX)
+
 /* The stream of this thread's last launch, so that a change is seen. */
 extern __thread const void *krex_audit_stream;
 void krex_audit_stream_changed(const void *stream);

@@ -22,11 +22,12 @@ static void note_other_device(const char *key) {
     whose = krex_process.generation;
     while (i < count && strcmp(noted[i], key) != 0)
         i++;
-    if (i == count && count < MAX_NOTED) {
+    bool is_new = i == count && count < MAX_NOTED;
+    if (is_new)
         memcpy(noted[count++], key, KREX_DEVICE_KEY_SIZE);
-        krex_client_send(KREX_WIRE_NOTE, 0, 0, "context_on_other_device", key);
-    }
     pthread_mutex_unlock(&lock);
+    if (is_new) /* without the lock, which a fork meanwhile would leave shut in the child */
+        krex_client_send(KREX_WIRE_NOTE, 0, 0, "context_on_other_device", key);
 }
 
 void krex_context_on(const char *device_key) {

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of commands nobody says when they are gone; by far most handles come again. Beyond this the table
- * is emptied: pairs whose events it had are then not judged. */
 enum { LEAST = 256, MOST = 1 << 17 };
 
 static struct krex_event *table;
@@ -53,11 +51,11 @@ void krex_events_start_over(void) {
     used = 0;
 }
 
+bool krex_events_are_full(void) { return 2 * used >= MOST; }
+
 struct krex_event *krex_event_put(const void *handle) {
     struct krex_event *e = krex_event_find(handle);
     if (!e) {
-        if (2 * used >= MOST)
-            krex_events_start_over();
         if (2 * used >= size && !grow())
             return NULL;
         e = place_of(handle);

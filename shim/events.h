@@ -34,6 +34,9 @@ struct krex_event *krex_event_find(const void *handle);
 /* The place for a handle, new or not, with nothing in it; NULL: there is no memory. */
 struct krex_event *krex_event_put(const void *handle);
 void krex_event_drop(const void *handle);
+/* Of commands nobody says when they are gone; by far most handles come again. Where there are too many
+ * all the same, the caller forgets all: pairs whose events were there are then not judged. */
+bool krex_events_are_full(void);
 /* Forgets all. */
 void krex_events_start_over(void);
 

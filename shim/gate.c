@@ -267,14 +267,15 @@ static void call_before(void) {
     krex_compiler_fence();
     if (!counted)
         krex_thread.generation = fast_generation();
-    call();
+    if (call) /* a handler may have been quicker */
+        call();
 }
 
 bool krex_gate_enter_slow(void) { return krex_gate_enter_slow_unless(NULL, NULL); }
 
 bool krex_gate_enter_slow_unless(bool (*harmless)(const void *what), const void *what) {
     int saved = errno;
-    if (before_next && !krex_thread.passed)
+    if (before_next && !krex_thread.passed && !(harmless && harmless(what)))
         call_before();
     enum route route = pass_gate(SUBMIT, harmless, what);
     errno = saved;
@@ -290,8 +291,13 @@ bool krex_gate_enter_slow_unless(bool (*harmless)(const void *what), const void 
 }
 
 void krex_gate_leave_slow(void) {
-    if (attached_to != krex_load_acquire(&krex_process.generation) || !counted)
-        return; /* forked inside the call: it is the parent's */
+    if (attached_to != krex_load_acquire(&krex_process.generation))
+        return;     /* forked inside the call: it is the parent's */
+    if (!counted) { /* a handler has asked for our next call, just before this one passed */
+        if (krex_thread.word)
+            krex_retract_submission();
+        return;
+    }
     struct krex_block *b = krex_process.block;
     krex_store_relaxed(&krex_thread.passed, 0); /* from here on a handler counts for itself */
     krex_compiler_fence();

@@ -98,7 +98,8 @@ bool krex_gate_enter_slow(void);
  * announced. */
 bool krex_gate_enter_slow_unless(bool (*harmless)(const void *what), const void *what);
 void krex_gate_leave_slow(void);
-/* Has this thread's next submission call it, before it is announced; once. Not from inside one. */
+/* Has this thread's next submission that is not harmless call it, before it is announced; once. Not from
+ * inside one. */
 void krex_gate_call_before_next(void (*call)(void));
 bool krex_heavy_enter(void);
 void krex_heavy_leave(bool mine);
@@ -156,7 +157,16 @@ static inline bool krex_gate_enter(void) {
     return __builtin_expect(krex_gate_enter_fast(), 1) || krex_gate_enter_slow();
 }
 
-/* Retracts. Release: the closer that reads the retracted word sees the submission as made. */
+/* Release: the closer that reads the retracted word sees the submission as made. */
+KREX_INLINE void krex_retract_submission(void) {
+    struct krex_word *w = krex_thread.word;
+    krex_store_relaxed(&w->count, w->count + 1);
+    /* Before the retraction: a handler in between must not pass with a call that is over. */
+    krex_compiler_fence();
+    krex_store_relaxed(&krex_thread.passed, 0);
+    krex_store_release(&w->submit, w->submit & ~UINT64_C(1));
+}
+
 KREX_INLINE void krex_gate_leave(bool mine) {
     if (__builtin_expect(!mine, 0))
         return;
@@ -164,12 +174,7 @@ KREX_INLINE void krex_gate_leave(bool mine) {
         krex_gate_leave_slow(); /* in the counters, or forked inside the call */
         return;
     }
-    struct krex_word *w = krex_thread.word;
-    krex_store_relaxed(&w->count, w->count + 1);
-    /* Before the retraction: a handler in between must not pass with a call that is over. */
-    krex_compiler_fence();
-    krex_store_relaxed(&krex_thread.passed, 0);
-    krex_store_release(&w->submit, w->submit & ~UINT64_C(1));
+    krex_retract_submission();
 }
 
 #endif

@@ -3,6 +3,7 @@
  * AMD's ranges as marks (ranges.h): a program's calls of roctx come by here, on their way to its own
  * library. It has a vendor's entry only so that programs which look its functions up get these.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
@@ -31,6 +32,18 @@ static void *find(const char *name) {
         handle = krex_library_loaded(sonames, prefixes[i]);
     krex_store_release(&library, handle);
     return handle ? krex_real_dlsym(handle, name) : NULL;
+}
+
+/* Looked up once: a lookup takes the loader's lock, and a range is begun in the middle of anything. */
+static void *find_once(void **known, const char *name) {
+    void *function = krex_load_acquire(known);
+    if (!function) {
+        int saved = errno;
+        function = find(name);
+        krex_store_release(known, function);
+        errno = saved;
+    }
+    return function;
 }
 
 /* Ranges of the process that arm, by what the library calls them. More at a time mark nothing. */
@@ -66,14 +79,16 @@ static bool forget_started(uint64_t id) {
 }
 
 HOOK int roctxRangePushA(const char *message) {
-    int (*real)(const char *) = (int (*)(const char *))find("roctxRangePushA");
+    static void *known;
+    int (*real)(const char *) = (int (*)(const char *))find_once(&known, "roctxRangePushA");
     if (krex_ranges_asked())
         krex_range_push(NULL, krex_range_of(message));
     return real ? real(message) : -1;
 }
 
 HOOK int roctxRangePop(void) {
-    int (*real)(void) = (int (*)(void))find("roctxRangePop");
+    static void *known;
+    int (*real)(void) = (int (*)(void))find_once(&known, "roctxRangePop");
     int level = real ? real() : -1;
     if (krex_ranges_asked())
         krex_range_pop(NULL);
@@ -81,7 +96,9 @@ HOOK int roctxRangePop(void) {
 }
 
 HOOK uint64_t roctxRangeStartA(const char *message) {
-    uint64_t (*real)(const char *) = (uint64_t (*)(const char *))find("roctxRangeStartA");
+    static void *known;
+    uint64_t (*real)(const char *) =
+        (uint64_t (*)(const char *))find_once(&known, "roctxRangeStartA");
     const struct krex_range *range = krex_ranges_asked() ? krex_range_of(message) : NULL;
     uint64_t id = real ? real(message) : 0;
     if (range && note_started(id))
@@ -90,7 +107,8 @@ HOOK uint64_t roctxRangeStartA(const char *message) {
 }
 
 HOOK void roctxRangeStop(uint64_t id) {
-    void (*real)(uint64_t) = (void (*)(uint64_t))find("roctxRangeStop");
+    static void *known;
+    void (*real)(uint64_t) = (void (*)(uint64_t))find_once(&known, "roctxRangeStop");
     if (real)
         real(id);
     if (krex_ranges_asked() && forget_started(id))

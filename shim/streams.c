@@ -16,9 +16,20 @@ struct lately {
      * last; and since anything else came into it, by a wait of its own. */
     const void *first, *last, *way;
     bool used, is_waited_for, is_way;
+    bool is_asked, is_null, is_blocking; /* what was said of it, once */
 };
 
 static __thread struct lately streams[STREAMS];
+/* Whom to ask, since the thread's first record. A stream is asked about only by who is using it: later
+ * it may be destroyed, and a driver crashes on the handle. */
+static __thread bool (*orders_of)(const void *, const void *);
+
+/* The null stream alone is in front of itself by its kind, and it is in front of blocking ones. */
+static void ask_about(struct lately *s) {
+    s->is_asked = orders_of;
+    s->is_null = orders_of && orders_of(s->stream, s->stream);
+    s->is_blocking = orders_of && orders_of(NULL, s->stream);
+}
 
 static struct lately *find(const void *stream) {
     for (struct lately *s = streams; s < streams + STREAMS; s++)
@@ -36,6 +47,7 @@ static struct lately *find_or_make(const void *stream) {
         if (other->number < s->number || (s->used && !other->used))
             s = other;
     *s = (struct lately){.stream = stream, .used = true};
+    ask_about(s);
     return s;
 }
 
@@ -47,6 +59,8 @@ static void renew(struct lately *s) {
 
 void krex_streams_launched(const void *stream, uint64_t number) {
     struct lately *s = find_or_make(stream);
+    if (!s->is_asked)
+        ask_about(s);
     renew(s);
     s->is_waited_for = false;
     s->number = number + 1;
@@ -74,13 +88,28 @@ void krex_streams_joined(const void *stream, const void *event) {
     }
 }
 
-/* Whether a stream is behind another, by way of several if need be: each waits for the one before. */
-static bool is_behind(const void *stream, const void *at,
-                      bool (*orders)(const void *, const void *)) {
+/* Where an event is recorded, and what that stream is like. */
+struct stop {
+    const void *stream;
+    bool (*orders)(const void *, const void *);
+    bool is_null;
+};
+
+/* Whether the stop is behind a stream without anybody saying so; who could not be asked is let off. */
+static bool is_ordered(const struct stop *stop, const struct lately *s) {
+    if (!stop->orders || !s)
+        return false;
+    if (!s->is_asked || (stop->is_null && s->is_blocking))
+        return true;
+    return s->is_null && stop->orders(NULL, stop->stream);
+}
+
+/* Whether the stop is behind a stream, by way of several if need be: each waits for the one before. */
+static bool is_behind(const struct stop *stop, const void *at) {
     for (int steps = 0; steps <= STREAMS; steps++) {
-        if (at == stream || (orders && orders(stream, at)))
-            return true;
         const struct lately *s = find(at);
+        if (at == stop->stream || is_ordered(stop, s))
+            return true;
         if (!s || !s->is_way)
             return false;
         at = s->way;
@@ -88,18 +117,18 @@ static bool is_behind(const void *stream, const void *at,
     return false;
 }
 
-static bool is_covered(const struct lately *s, const void *stream,
-                       bool (*orders)(const void *, const void *)) {
-    if (s->stream == stream || (orders && orders(stream, s->stream)))
+static bool is_covered(const struct lately *s, const struct stop *stop) {
+    if (s->stream == stop->stream || is_ordered(stop, s))
         return true;
-    return s->is_waited_for &&
-           (is_behind(stream, s->first, orders) || is_behind(stream, s->last, orders));
+    return s->is_waited_for && (is_behind(stop, s->first) || is_behind(stop, s->last));
 }
 
 uint64_t krex_streams_uncovered(const void *stream, bool (*orders)(const void *, const void *)) {
+    struct stop stop = {stream, orders, orders && orders(stream, stream)};
     uint64_t last = 0;
+    orders_of = orders;
     for (struct lately *s = streams; s < streams + STREAMS; s++)
-        if (s->used && s->number > last && !is_covered(s, stream, orders))
+        if (s->used && s->number > last && !is_covered(s, &stop))
             last = s->number;
     return last;
 }

@@ -17,7 +17,8 @@ void krex_streams_launched(const void *stream, uint64_t number);
 void krex_streams_recorded(const void *stream, const void *event);
 /* What comes to `stream` is behind what `event` is behind. */
 void krex_streams_joined(const void *stream, const void *event);
-/* The number that the last launch had which what is recorded on `stream` now is not behind; 0: none. */
+/* The number that the last launch had which what is recorded on `stream` now is not behind; 0: none.
+ * `orders` is asked of streams only while they are in use: here, and when they are launched to. */
 uint64_t krex_streams_uncovered(const void *stream,
                                 bool (*orders)(const void *stream, const void *other));
 

@@ -27,11 +27,16 @@ static __attribute__((noinline, cold)) bool timed_slow(const void *event, const 
     return true;
 }
 
+/* Before an event is recorded; the same answer. */
+KREX_INLINE bool before_record(const void *event, const void *stream) {
+    return !krex_arm_wants_timed() || timed_slow(event, stream);
+}
+
 #define KREX_HOOK_SUBMIT_RECORD(ret, symbol, event, stream, params, args)                          \
     KREX_HOOK ret symbol params;                                                                   \
     ret symbol params {                                                                            \
         krex_fn_##symbol real = KREX_HOOK_REAL(symbol);                                            \
-        bool times = !krex_arm_wants_timed() || timed_slow(event, stream);                         \
+        bool times = before_record(event, stream);                                                 \
         unsigned int pass = KREX_ENTER(stream);                                                    \
         ret result = real args;                                                                    \
         leave(pass);                                                                               \

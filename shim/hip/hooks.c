@@ -77,19 +77,21 @@ static bool orders(const void *stream, const void *other) {
 #define KREX_HIP_SUBMIT_JOIN(ret, symbol, flag, stream, params, args)                              \
     KREX_HOOK_SUBMIT_JOIN(ret, symbol, event, KREX_STREAM_##flag(stream), params, args)
 
-/* The first event is recorded in front of the launch, and counted before it. */
+/* Either event may be missing. The first one is in front of the launch, which counts when it leaves the
+ * gate; where the launch fails, neither is recorded. */
 #define KREX_HIP_SUBMIT_TIMED(ret, symbol, flag, stream, params, args)                             \
     KREX_HOOK ret symbol params;                                                                   \
     ret symbol params {                                                                            \
         krex_fn_##symbol real = KREX_HIP_REAL(symbol);                                             \
-        bool times = startEvent && (!krex_arm_wants_timed() || timed_slow(startEvent, stream));    \
+        bool starts = startEvent && before_record(startEvent, stream);                             \
+        bool stops = stopEvent && before_record(stopEvent, stream);                                \
         unsigned int pass = KREX_ENTER(stream);                                                    \
-        if (times)                                                                                 \
-            krex_audit_recorded(startEvent, stream, orders);                                       \
         ret result = real args;                                                                    \
+        if (starts && result == hipSuccess)                                                        \
+            krex_audit_recorded(startEvent, stream, orders);                                       \
         leave(pass);                                                                               \
         krex_audit_launch(stream);                                                                 \
-        if (times && stopEvent && result == hipSuccess)                                            \
+        if (stops && result == hipSuccess)                                                         \
             krex_audit_recorded(stopEvent, stream, orders);                                        \
         return result;                                                                             \
     }

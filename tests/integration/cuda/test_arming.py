@@ -14,6 +14,12 @@ PROGRAM = Path(__file__).with_name("timing_program.py")
 TRIES = 5  # a machine without a free core may stop a program for longer than it is waited for
 
 
+@pytest.fixture(params=["cuda", "hip"])
+def cli(cli: Krex, request: pytest.FixtureRequest) -> Krex:
+    cli.env["KREX_TEST_VENDOR"] = request.param
+    return cli
+
+
 def run(cli: Krex, *words: str, **env: str) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """The regions of the program, and when it did what it says."""
     command = ("run", "-q", "--sim", "--report", "r", "--", sys.executable, str(PROGRAM), "bare")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.command_line import Krex
 
+VENDORS = ("cuda", "hip")
 PROGRAM = Path(__file__).with_name("timing_program.py")
 COUNTS = (
     "below_noise_floor",
@@ -42,6 +43,12 @@ WAYS: dict[str, dict[str, int]] = {
 }
 
 
+@pytest.fixture(params=VENDORS)
+def cli(cli: Krex, request: pytest.FixtureRequest) -> Krex:
+    cli.env["KREX_TEST_VENDOR"] = request.param
+    return cli
+
+
 def run(cli: Krex, *words: str, **env: str) -> list[dict[str, Any]]:
     """The report of the program, run with these words."""
     command = ("run", "-q", "--sim", "--report", "r.jsonl", "--", sys.executable, str(PROGRAM))
@@ -54,10 +61,13 @@ def regions(report: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [record for record in report if record["schema"] == "krex.region"]
 
 
-@pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+@pytest.fixture(scope="module", params=VENDORS)
+def seen(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> dict[str, Any]:
     """What the records say of each way, all of one process."""
     cli = Krex(tmp_path_factory.mktemp("audit"))
+    cli.env["KREX_TEST_VENDOR"] = request.param
     try:
         return {record["name"]: record["timing"] for record in regions(run(cli, *WAYS))}
     finally:

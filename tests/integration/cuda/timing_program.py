@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times kernels, in one way for each name on the command line, each marked by its name.
 
-With `bare` before them nothing is marked; with `told` it waits for a line before each.
+With `bare` before them nothing is marked; with `told` it waits for a line before each. The driver
+is that of KREX_TEST_VENDOR: cuda, or hip.
 """
 
 import ctypes
+import os
 import sys
 import time
-
-from cu import (
-    Address,
-    Float,
-    Handle,
-    Size,
-    cu,
-    event,
-    function,
-    get,
-    in_thread,
-    launch,
-    module,
-    ok,
-    stream,
-)
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import krex
+
+if os.environ.get("KREX_TEST_VENDOR") == "hip":
+    sys.path.append(str(Path(__file__).parents[1] / "hip"))
+    import names as driver
+else:
+    import cu as driver
+
+Address, Float, Handle, Size = driver.Address, driver.Float, driver.Handle, driver.Size
+cu, event, function, get = driver.cu, driver.event, driver.function, driver.get
+in_thread, launch, module = driver.in_thread, driver.launch, driver.module
+ok, stream = driver.ok, driver.stream
 
 LONG_NS, SHORT_NS = 200_000, 10_000
 DISABLE_TIMING, RELAXED = 2, 2
@@ -289,20 +289,22 @@ def armed_after_explicit():
         pair()
 
 
-def main_program(bare: bool, told: bool, names: list[str]) -> None:
-    for name in names:
-        if told:
+def main_program(ways: Mapping[str, Any]) -> None:
+    """Do what the command line names of these."""
+    options = {"bare", "told"} & set(sys.argv[1:])
+    for name in sys.argv[1:]:
+        if name in options:
+            continue
+        if "told" in options:
             assert sys.stdin.readline()
-        if bare:
-            globals()[name]()
+        if "bare" in options:
+            ways[name]()
         else:
             with krex.region(name):
-                globals()[name]()
+                ways[name]()
         print(name, flush=True)
     ok(cu.cuCtxSynchronize())
 
 
 if __name__ == "__main__":
-    options = {"bare", "told"} & set(sys.argv[1:])
-    names = [name for name in sys.argv[1:] if name not in options]
-    main_program("bare" in options, "told" in options, names)
+    main_program(globals())

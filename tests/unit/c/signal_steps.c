@@ -130,6 +130,12 @@ static void loses_pass_and_submits(int kind) {
     submits(kind);
 }
 
+static void comes_by(void) {}
+static void asks_for_the_next(int kind) {
+    (void)kind;
+    krex_gate_call_before_next(comes_by);
+}
+
 static void calls_the_other_kind(int kind) { call(!kind); }
 
 static void other_gate_is_closed(int kind) { closes(!kind); }
@@ -142,6 +148,8 @@ static const struct scenario scenarios[] = {
     {"opens, submits, closes", GATE, closes_and_drains, opens_submits_and_closes, true},
     {"submits at the closed gate", GATE, closes, submits, true},
     {"loses the pass", GATE, is_holder, loses_pass_and_submits, true},
+    {"asks for the next", GATE, nothing, asks_for_the_next, true},
+    {"asked for, submits", GATE, asks_for_the_next, submits, true},
     {"heavy in submission", GATE, nothing, calls_the_other_kind, false},
     {"heavy in submission, closed", GATE, other_gate_is_closed, calls_the_other_kind, false},
     {"heavy", HEAVY, nothing, submits, false},
@@ -190,6 +198,7 @@ static int run(int at) {
     bool mine = call(scenario->kind);
     clear_trap_flag();
     turn = 0;
+    mine = mine && (scenario->act != asks_for_the_next || call(GATE)); /* the next */
     /* All is retracted, each outermost submission counted once, and the fast path is as it was. */
     CHECK(krex_in_flight(board, GATE, 0, 0) == 0 && krex_in_flight(board, HEAVY, 0, 0) == 0);
     CHECK(mine && krex_thread.passed == 0);

@@ -98,6 +98,47 @@ static void many(void) {
     CHECK(!misses(&a));
 }
 
+static const char nobody;
+static const void *destroyed = &nobody;
+
+/* The null stream and the blocking one, b, wait for each other. */
+static bool ordered_by_kind(const void *stream, const void *other) {
+    CHECK(stream != destroyed && other != destroyed);
+    if (!stream == !other)
+        return !stream;
+    return (stream ? stream : other) == &b;
+}
+
+static bool misses_by_kind(const void *stream) {
+    return krex_streams_uncovered(stream, ordered_by_kind) > now;
+}
+
+static void by_kind(void) {
+    begin();
+    CHECK(!misses_by_kind(NULL)); /* from the first record on it is known whom to ask */
+    launch(&b);
+    CHECK(!misses_by_kind(NULL) && misses_by_kind(&a));
+    launch(&a); /* also where it was launched to before that */
+    CHECK(misses_by_kind(NULL));
+    begin();
+    launch(NULL);
+    CHECK(!misses_by_kind(&b) && misses_by_kind(&a));
+}
+
+/* What was said of it holds; a driver would crash on its handle. */
+static void destroyed_meanwhile(void) {
+    begin();
+    CHECK(!misses_by_kind(NULL));
+    launch(&b);
+    destroyed = &b;
+    CHECK(!misses_by_kind(NULL) && misses_by_kind(&a));
+    begin();
+    launch(&a);
+    destroyed = &a;
+    CHECK(misses_by_kind(NULL));
+    destroyed = &nobody;
+}
+
 int main(void) {
     directly();
     by_a_wait();
@@ -106,5 +147,7 @@ int main(void) {
     in_a_ring();
     joined_and_forked_again();
     many();
+    by_kind();
+    destroyed_meanwhile();
     return 0;
 }
