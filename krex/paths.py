@@ -66,9 +66,14 @@ def watch_dir() -> str:
 def own_socket_path(*, system: bool = False) -> str:
     """Where a controller of ours listens: KREX_SOCKET, else the place for users', or the machine's.
 
-    Raises ControllerError if the path is longer than a socket's name can be.
+    Raises ControllerError if the path is relative, or longer than a socket's name can be.
     """
     path = os.environ.get("KREX_SOCKET")
+    if path and not os.path.isabs(path):
+        # Programs that the command starts elsewhere would look for it elsewhere.
+        raise ControllerError(
+            f"KREX_SOCKET={path} is not an absolute path", f"set it to {os.path.abspath(path)}"
+        )
     if not path and system:
         path = SYSTEM_SOCKET
     if not path:
@@ -138,12 +143,18 @@ def prepare_socket_dir(socket: str, *, system: bool = False) -> None:
     """Make the socket's directory or check it; raises ControllerError if it is not ours alone.
 
     A user's is 0700; the machine's is 0755, for others to connect. A directory that was chosen by
-    KREX_SOCKET is the user's own affair once it exists.
+    KREX_SOCKET is the user's own affair once it exists, and those above it must: one that does not
+    is a misspelling.
     """
     directory = os.path.dirname(socket)
     hint = "remove it, or set KREX_SOCKET to a path in a directory of yours"
     way = "run it as root" if system else "set KREX_SOCKET to a path in a directory you can write"
     mode, forbidden = (0o755, 0o022) if system else (0o700, 0o077)
+    above = os.path.dirname(directory)
+    if os.environ.get("KREX_SOCKET") and not os.path.isdir(above):
+        raise ControllerError(
+            f"there is no directory {above} for {socket}", "correct KREX_SOCKET, or make it"
+        )
     try:
         os.makedirs(directory, mode=mode, exist_ok=True)
         found = os.lstat(directory)

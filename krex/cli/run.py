@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
@@ -21,7 +22,15 @@ def _read(kind: str, text: str) -> Any:
     try:
         return read(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is not {what}") from None
+        raise click.BadParameter(f"{text!r} is not {what}{_meant(kind, text)}") from None
+
+
+def _meant(kind: str, text: str) -> str:
+    """The size that was probably meant by 8G or 8gb. G may be 10^9 or 2^30, so it is not taken."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kmgt])(?:i?b)?", text, re.IGNORECASE)
+    if kind != "size" or not found:
+        return ""
+    return f"; did you mean {found[1]}{found[2].upper()}iB?"
 
 
 def _reader(kind: str) -> Any:

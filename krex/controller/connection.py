@@ -38,6 +38,7 @@ BOARD_FULL = (
     "run fewer at once (`krex status`)"
 )
 OTHER_VERSION = "the controller is of another version (`krex doctor` says what to do)"
+LEAVING = lib.KREX_MARK_LEAVING
 _ids = itertools.count(1)
 
 
@@ -356,13 +357,15 @@ class Connection:
 
     def _leave(self, slot: int, submissions: int) -> None:
         assert self.process
+        board, block, leaving = self.process.device.board.c, self.process.block, LEAVING
+        if not lib.krex_mark_move(board, block, slot, leaving, leaving):
+            return  # too late: it was ended by its limit, and maybe another thread has the slot
         mark = self.marks.pop(slot, None)
-        board, block = self.process.device.board.c, self.process.block
         if mark and not mark.ended:
             mark.submissions_at_end = submissions
             self.process.device.leave(mark)
         else:
-            lib.krex_mark_move(board, block, slot, lib.KREX_MARK_LEAVING, lib.KREX_MARK_FREE)
+            lib.krex_mark_move(board, block, slot, leaving, lib.KREX_MARK_FREE)
 
     def _hello(self, key: str, token: str, fds: list[int]) -> None:
         # The same process under another program, while nothing told us of the old one's end.

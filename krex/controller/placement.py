@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from krex.controller.device import Device
     from krex.controller.server import Server
 
+MOST_SIMULATED = 16  # KREX_SIM_DEVICES of shim/sim/wire.h
+
 
 async def place(server: "Server", request: Request) -> "Device":
     """Find a command's device. Raises Refusal: there is none."""
@@ -56,10 +58,7 @@ def simulated_keys(request: Request, devices: int) -> list[str]:
     assert request.simulated
     there = [f"sim:{n}" for n in range(devices)]
     if unknown := set(request.devices or ()).difference(there):
-        raise Refusal(
-            f"{min(unknown)} is none of the simulated devices, {_names(there)}; say --sim-gpus, or "
-            "leave out --sim"
-        )
+        raise Refusal(_no_simulated(min(unknown), there))
     keys = [key for key in there if key in (request.devices or there)]
     if request.simulated.visible is None:
         return keys
@@ -70,6 +69,16 @@ def simulated_keys(request: Request, devices: int) -> list[str]:
             "unset it, or name one of them by its number"
         )
     return [key for key in keys if key in visible]
+
+
+def _no_simulated(key: str, there: list[str]) -> str:
+    number = key.removeprefix("sim:")
+    if number == key:
+        return f"--sim runs on simulated GPUs, {key} is none; leave one of the two out"
+    text = f"{key} is none of the simulated devices, {_names(there)}; "
+    if number.isdecimal() and int(number) < MOST_SIMULATED:
+        return f"{text}say --sim-gpus {int(number) + 1}"
+    return f"{text}name one of them"
 
 
 def ordinals(text: str, devices: int) -> list[int]:

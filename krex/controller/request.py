@@ -69,5 +69,8 @@ def parse(message: dict[str, Any]) -> Request:
         raise Refusal(f"not a request of this protocol: {error}") from None
     for key in request.devices or ():
         if not is_device_key(key):
-            raise Refusal(f"{key!r} is not a device: say pci:<address>, mig:<uuid> or cpu:0")
+            raise Refusal(
+                f"{key!r} is not a device; say pci:<address>, mig:<uuid>, cpu:0, or with --sim "
+                "sim:<number>"
+            )
     return request

@@ -9,8 +9,9 @@ import sys
 import time
 
 from krex import paths
-from krex.errors import ControllerError
+from krex.errors import ControllerError, UsageError
 from krex.launch.channel import Channel
+from krex.launch.options import READERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,10 @@ _NOT_FOR_CONTROLLER = ("LD_PRELOAD", "KREX_COMMAND", "KREX_REPORT", "KREX_REGION
 
 
 def connect_or_start(path: str) -> Channel:
-    """Connect to the controller behind `path`, starting it if need be; raises ControllerError."""
+    """Connect to the controller behind `path`, starting it if need be; raises ControllerError.
+
+    Raises UsageError if the environment asks for a controller that cannot be.
+    """
     try:
         return Channel(path)
     except (FileNotFoundError, ConnectionRefusedError):
@@ -40,8 +44,19 @@ def connect_or_start(path: str) -> Channel:
             f"cannot connect to the controller at {path}: {error.strerror or error}",
             "run `krex serve` to see why",
         ) from None
+    _check_slots(os.environ.get("KREX_SLOTS"))
     paths.prepare_socket_dir(path)
     return _wait(path, _start(path))
+
+
+def _check_slots(text: str | None) -> None:
+    """The controller would exit at once, and where nobody sees why."""
+    read, what = READERS["number"]
+    try:
+        if text:
+            read(text)
+    except ValueError:
+        raise UsageError(f"KREX_SLOTS={text} is not {what}", "correct or unset it") from None
 
 
 def controller_environment(base: Mapping[str, str], path: str) -> dict[str, str]:

@@ -16,7 +16,10 @@ DEFAULT_MAX_HOLD_S = 30.0
 
 
 class Option:
-    """One row of the table. `kind` is text, list, choice, seconds, number, size, flag or count."""
+    """One row of the table.
+
+    `kind` is text, list, choice, seconds, number, size, file, flag or count.
+    """
 
     __slots__ = ("choices", "default", "flags", "help", "kind", "metavar", "name")
 
@@ -114,7 +117,7 @@ OPTIONS = (
     ),
     Option(
         "report",
-        "text",
+        "file",
         ("--report",),
         "Append one line of JSON per region to FILE: whether it was exclusive, and if not, why.",
         metavar="FILE",
@@ -240,6 +243,13 @@ def size(text: str) -> int:
     return value
 
 
+def file_name(text: str) -> str:
+    """The name of a file to write; raises ValueError if it is empty, as an unset variable is."""
+    if not text:
+        raise ValueError(text)
+    return text
+
+
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 # How the value of an option is read, by its kind, and what it must be.
@@ -247,6 +257,7 @@ READERS = {
     "seconds": (seconds, "a number of seconds, 0 or more"),
     "number": (number, "a whole number, 1 or more"),
     "size": (size, "a size in KiB, MiB, GiB or TiB, such as 8GiB"),
+    "file": (file_name, "the name of a file"),
 }
 
 

@@ -124,6 +124,7 @@ def _run_protected(
         variables = _nested_variables(options, path, library, socket, enclosing, messages)
         raise _replace(options, path, variables, dispositions)
 
+    _tell_mere_names(options, messages)
     report = Report(options.report) if options.report else None
     try:
         admission = _ask(socket, options, messages, report)
@@ -177,6 +178,15 @@ def _tell_lacking(lacking: list[str], options: RunOptions, messages: Messages) -
         raise LaunchError(lacking[0], "--require asked for all of the protection")
     for text in lacking:
         messages.warn(text)
+
+
+def _tell_mere_names(options: RunOptions, messages: Messages) -> None:
+    """`--device sim:N` alone takes a turn by that name, and gives the command no device."""
+    names = [key for key in options.devices or () if key.startswith("sim:")]
+    if names and not options.sim:
+        messages.warn(
+            f"{names[0]} is only a name without --sim; say --sim --device {','.join(names)}"
+        )
 
 
 def _region() -> Spec:
@@ -344,9 +354,9 @@ def _request(options: RunOptions) -> Message:
 def _devices(options: RunOptions) -> list[str] | None:
     if not any(key.startswith("pci:") for key in options.devices or ()):
         return options.devices
-    from krex.launch import visible
+    from krex.launch import devices, visible
 
-    return visible.allowed(options.devices or [], dict(os.environ))
+    return visible.allowed(devices.known(options.devices or []), dict(os.environ))
 
 
 def _simulated(options: RunOptions) -> Message | None:
@@ -428,4 +438,7 @@ def _refused(message: Message) -> None:
     text = str(message.get("message"))
     if message.get("fail_open"):
         raise Unprotected(text)
-    raise LaunchError(f"not admitted: {text}", "`krex status` shows what there is")
+    # Most reasons say themselves what to do.
+    reason, _, advice = text.rpartition("; ")
+    hint = advice if reason else "`krex status` shows what there is"
+    raise LaunchError(f"not admitted: {reason or text}", hint)

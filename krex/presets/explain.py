@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from krex.errors import CommandNotFoundError
 from krex.launch import interpreter, program
 from krex.marker.spec import Spec, parse
 from krex.presets import imports
@@ -88,6 +89,8 @@ def describe(name: str, preset: Preset) -> Harness:
 def _places(python: interpreter.Python) -> dict[str, str]:
     if python.module:
         return imports.of_module(python.module)
+    if python.script and not os.path.exists(python.script):
+        raise CommandNotFoundError(f"{python.script} does not exist", "check the path")
     return imports.of(python.script) if python.script else {}
 
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from krex.cli.explain import command
-from krex.errors import KrexError, UsageError
+from krex.errors import CommandNotFoundError, KrexError, UsageError
 from krex.launch import interpreter
 from krex.presets import table
 from krex.presets.explain import explain
@@ -55,6 +55,11 @@ def test_names_are_recognised_whole(folder, source, names):
     assert [harness.name for harness in found.harnesses] == names
     falls_back = any("first event that is recorded for timing" in text for text in found.verdict)
     assert falls_back == (not names)
+
+
+def test_a_script_that_is_not_there_is_said_as_a_program_would_be(folder):
+    with pytest.raises(CommandNotFoundError, match=r"nope\.py does not exist"):
+        of("nope.py")
 
 
 def test_a_module_is_explained_as_a_program(folder):

@@ -100,6 +100,8 @@ def test_the_fast_parser_agrees_with_click(line: str) -> None:
         "--sim=1 true",
         "--mem 8 true",
         "--mem 8GB true",
+        "--mem 8G true",
+        "--report= true",
         "--mem GiB true",
         "--mem -1GiB true",
         "--mem nanGiB true",
@@ -112,6 +114,21 @@ def test_whatever_is_odd_is_left_to_click(line: str) -> None:
     assert parse_fast(line.split()) is None
     with pytest.raises((click.UsageError, click.exceptions.Exit)):
         by_click(line.split())
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("8G", "8GiB"), ("8gb", "8GiB"), ("1.5 tib", "1.5TiB"), ("512m", "512MiB")]
+)
+def test_a_size_without_its_unit_is_refused_with_what_was_meant(word: str, meant: str) -> None:
+    with pytest.raises(click.BadParameter, match=f"; did you mean {meant}"):
+        by_click(["--mem", word, "true"])
+
+
+@pytest.mark.parametrize("word", ["8", "GiB", "many"])
+def test_what_cannot_be_guessed_is_not(word: str) -> None:
+    with pytest.raises(click.BadParameter) as found:
+        by_click(["--mem", word, "true"])
+    assert "did you mean" not in str(found.value)
 
 
 def test_devices_are_listed_in_one_word_or_in_several() -> None:
@@ -408,6 +425,26 @@ def test_the_socket_path_follows_the_environment(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("KREX_SOCKET", "/a/" + "b" * 120)
     with pytest.raises(ControllerError, match="KREX_SOCKET"):
         paths.socket_path()
+
+
+def test_a_relative_socket_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KREX_SOCKET", "a/b.sock")
+    with pytest.raises(ControllerError, match=r"not an absolute path; set it to /.*a/b\.sock"):
+        paths.socket_path()
+
+
+def test_what_is_above_the_chosen_socket_directory_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    socket = str(tmp_path / "misspelt" / "krex" / "s")
+    monkeypatch.setenv("KREX_SOCKET", socket)
+    with pytest.raises(ControllerError, match=r"there is no directory .*/misspelt for"):
+        paths.prepare_socket_dir(socket)
+    assert not (tmp_path / "misspelt").exists()
+    # The directory itself is.
+    (tmp_path / "misspelt").mkdir()
+    paths.prepare_socket_dir(socket)
+    assert (tmp_path / "misspelt" / "krex").is_dir()
 
 
 def test_the_socket_directory_must_be_ours_alone(

@@ -73,7 +73,9 @@ def test_named_and_visible_devices_are_both_heeded():
     ("wish", "said"),
     [
         (request("sim:3"), "sim:3 is none of the simulated devices, sim:0 to sim:2"),
-        (request("cpu:0"), "cpu:0 is none of"),
+        (request("sim:3"), "; say --sim-gpus 4$"),
+        (request("sim:16"), "; name one of them$"),
+        (request("cpu:0"), "simulated GPUs, cpu:0 is none; leave one of the two out"),
         (request("sim:0", visible="1"), "CUDA_VISIBLE_DEVICES=1 leaves none of sim:0;"),
         (request(visible=""), "leaves none of sim:0 to sim:2"),
     ],
@@ -90,6 +92,11 @@ def test_a_device_has_to_have_the_memory():
         large_enough({"sim:0": 8, "sim:1": 16}, 17)
     with pytest.raises(Refusal, match="how much memory cpu:0 has"):
         large_enough({"cpu:0": None}, 1)
+
+
+def test_what_is_no_device_is_refused_with_all_kinds_that_there_are():
+    with pytest.raises(Refusal, match=r"'gpu' is not a device; say pci:.*mig:.*cpu:0.*sim:"):
+        parse({"op": "run", "protocol": PROTOCOL, "argv": [], "devices": ["gpu"]})
 
 
 def test_sizes_are_written_as_people_do():

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from support.fake_controller import Controller, Runner, plain
 
+from krex.launch.devices import PCI_DEVICES
+
 
 @pytest.mark.parametrize(
     ("command", "status"), [("no-such-tool", 127), ("/no/such/tool", 127), ("/etc/passwd", 126)]
@@ -32,7 +34,9 @@ def test_a_missing_interpreter_is_found_out_by_exec(
     assert result.returncode == 127 and "interpreter" in result.stderr
 
 
-@pytest.mark.parametrize("words", [[], ["--"], ["--gpux", "0", "true"], ["--exclusive", "x", "a"]])
+@pytest.mark.parametrize(
+    "words", [[], ["--"], ["--gpux", "0", "true"], ["--exclusive", "x", "a"], ["--report", "", "a"]]
+)
 def test_usage_errors_are_2(krex: Runner, words: list[str]) -> None:
     result = krex.run(*words)
     assert result.returncode == 2 and "Usage: krex run" in result.stderr and not result.stdout
@@ -49,6 +53,41 @@ def test_a_refusal_is_125_with_its_reason(krex: Runner, controller: Controller) 
     result = krex.run("--device", "cpu:9", "true")
     controller.check()
     assert result.returncode == 125 and "no device cpu:9" in result.stderr
+
+
+def test_a_refusal_says_what_to_do_once(krex: Runner, controller: Controller) -> None:
+    controller.play(lambda c: c.send("error", message="it is too much; ask for less"))
+    said = krex.run("true").stderr
+    controller.check()
+    assert said == "krex: not admitted: it is too much; ask for less\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--require",)])
+def test_a_pci_device_that_is_not_there_is_125(krex: Runner, options: tuple[str, ...]) -> None:
+    if not any(Path(PCI_DEVICES).glob("*")):
+        pytest.skip("this machine shows no PCI devices")
+    result = krex.run(*options, "--device", "pci:ffff:ff:1f.7", "--", "echo", "ran")
+    assert (result.returncode, result.stdout) == (125, "")
+    assert "pci:ffff:ff:1f.7 is not a PCI device of this machine" in result.stderr
+
+
+def test_a_simulated_device_without_sim_is_only_a_name(
+    krex: Runner, controller: Controller
+) -> None:
+    controller.play(plain, plain)
+    said = krex.run("--device", "sim:5", "true").stderr
+    assert "sim:5 is only a name without --sim; say --sim --device sim:5\n" in said
+    # The negative twin.
+    assert "only a name" not in krex.run("--device", "cpu:0", "true").stderr
+    controller.check()
+
+
+@pytest.mark.parametrize("slots", ["abc", "0"])
+def test_a_bad_number_of_slots_is_2_and_not_unprotected(krex: Runner, slots: str) -> None:
+    krex.environment["KREX_SLOTS"] = slots
+    result = krex.run("--", "echo", "ran")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"KREX_SLOTS={slots} is not a whole number" in result.stderr
 
 
 def test_without_a_controller_the_command_runs_unprotected(krex: Runner) -> None:
