@@ -48,8 +48,9 @@ OPTIONS = (
         "devices",
         "list",
         ("--device",),
-        "Run on this device, by the name that `krex status` shows. Default: cpu:0. Of several, "
-        "given by commas or again, it gets the one with the fewest commands.",
+        "Run on this device, by the name that `krex status` shows or by NVIDIA's (GPU-..., "
+        "MIG-...). Default: cpu:0. Of several, given by commas or again, it gets the one with the "
+        "fewest commands.",
         metavar="DEVICE",
     ),
     Option("sim", "flag", ("--sim",), "Run on a simulated NVIDIA GPU."),

@@ -352,11 +352,12 @@ def _request(options: RunOptions) -> Message:
 
 
 def _devices(options: RunOptions) -> list[str] | None:
-    if not any(key.startswith("pci:") for key in options.devices or ()):
+    if not any(key.startswith(("pci:", "GPU-", "MIG-")) for key in options.devices or ()):
         return options.devices
     from krex.launch import devices, visible
 
-    return visible.allowed(devices.known(options.devices or []), dict(os.environ))
+    keys = [visible.by_uuid(name) for name in options.devices or ()]
+    return visible.allowed(devices.known(keys), dict(os.environ))
 
 
 def _simulated(options: RunOptions) -> Message | None:

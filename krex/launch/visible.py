@@ -12,6 +12,7 @@ from krex.errors import LaunchError
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 GPUS = "/proc/driver/nvidia/gpus"
+NAMES = ("GPU-", "MIG-")  # what nvidia-smi calls a card, and a part of one
 
 
 class Gpu:
@@ -40,6 +41,22 @@ def gpus(folder: str = GPUS) -> list[Gpu]:
     except OSError:
         return []
     return found
+
+
+def by_uuid(device: str, folder: str = GPUS) -> str:
+    """The key that NVIDIA's name of a card, which may be cut, or of a part of one stands for.
+
+    Any other name is a key already. Raises LaunchError if no card is meant, or several.
+    """
+    if not device.startswith(NAMES):
+        return device
+    if device.startswith("MIG-"):
+        return "mig:" + device.removeprefix("MIG-").lower()
+    matching = [gpu.key for gpu in gpus(folder) if gpu.uuid.startswith(device)]
+    if len(matching) != 1:
+        what = "several GPUs" if matching else "no GPU"
+        raise LaunchError(f"{device} names {what} of this machine", "`nvidia-smi -L` lists them")
+    return matching[0]
 
 
 def seen(found: list[Gpu], text: str, *, by_address: bool) -> list[str] | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from krex.errors import LaunchError
-from krex.launch.visible import allowed, give
+from krex.launch.visible import allowed, by_uuid, give
 
 ONE, TWO = "pci:0000:01:00.0", "pci:0000:c1:00.0"
 Cards = Callable[..., str]
@@ -28,6 +28,26 @@ def cards(tmp_path: Path) -> Cards:
         return str(tmp_path)
 
     return make
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("GPU-abbb-2", TWO),
+        ("GPU-aa", ONE),
+        ("MIG-0a1B-2", "mig:0a1b-2"),
+        (ONE, ONE),
+        ("cpu:0", "cpu:0"),
+    ],
+)
+def test_a_device_may_have_the_name_that_nvidia_gave_it(cards: Cards, name: str, key: str) -> None:
+    assert by_uuid(name, cards("H20", "H20")) == key
+
+
+@pytest.mark.parametrize("name", ["GPU-c", "GPU-a"])
+def test_a_name_of_no_card_or_of_several_is_refused(cards: Cards, name: str) -> None:
+    with pytest.raises(LaunchError, match=name):
+        by_uuid(name, cards("H20", "H20"))
 
 
 @pytest.mark.parametrize(
