@@ -106,7 +106,7 @@ def test_what_is_read_again_is_no_further_pair(cli):
     assert report[1]["timing"]["timed_events"] == 0
 
 
-@pytest.mark.parametrize(("first", "cold"), [("short", True), ("good", False)])
+@pytest.mark.parametrize(("first", "cold"), [("cold", True), ("good", False)])
 def test_a_first_pair_that_nothing_ran_before_is_cold(cli, first, cold):
     # GIVEN a program whose first kernel is timed, or is not
     report = regions(run(cli, first, "short"))

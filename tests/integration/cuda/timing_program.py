@@ -26,7 +26,7 @@ cu, event, function, get = driver.cu, driver.event, driver.function, driver.get
 in_thread, launch, module = driver.in_thread, driver.launch, driver.module
 ok, stream = driver.ok, driver.stream
 
-LONG_NS, SHORT_NS = 200_000, 10_000
+LONG_NS, SHORT_NS, QUEUED_NS = 200_000, 10_000, 50_000_000
 DISABLE_TIMING, RELAXED = 2, 2
 Spin = ctypes.c_uint64
 
@@ -73,6 +73,10 @@ def good():
     pair()
 
 
+def cold():
+    pair()
+
+
 def loop():
     for _ in range(20):
         pair()
@@ -91,7 +95,13 @@ def batch():
         read(first, last)
 
 
+def keep_busy():
+    """What comes next is queued behind it: a stall of the host's is not in the pair."""
+    work(ns=QUEUED_NS)
+
+
 def short():
+    keep_busy()
     pair(lambda: work(ns=SHORT_NS))
 
 
@@ -100,6 +110,7 @@ def endless():
 
 
 def empty():
+    keep_busy()
     pair(lambda: None)
 
 
