@@ -38,7 +38,11 @@ BOARD_FULL = (
     "run fewer at once (`krex status`)"
 )
 OTHER_VERSION = "the controller is of another version (`krex doctor` says what to do)"
-LEAVING = lib.KREX_MARK_LEAVING
+# A mark whose thread has not left it.
+TAKEN = (
+    *(lib.KREX_MARK_REQUESTED, lib.KREX_MARK_EXCLUSIVE, lib.KREX_MARK_SHARED),
+    *(lib.KREX_MARK_CLOSING, lib.KREX_MARK_IDLE),
+)
 _ids = itertools.count(1)
 
 
@@ -357,15 +361,15 @@ class Connection:
 
     def _leave(self, slot: int, submissions: int) -> None:
         assert self.process
-        board, block, leaving = self.process.device.board.c, self.process.block, LEAVING
-        if not lib.krex_mark_move(board, block, slot, leaving, leaving):
-            return  # too late: it was ended by its limit, and maybe another thread has the slot
+        board, block = self.process.device.board.c, self.process.block
+        if any(lib.krex_mark_move(board, block, slot, state, state) for state in TAKEN):
+            return  # too late: it was ended by its limit, and another thread has the slot
         mark = self.marks.pop(slot, None)
         if mark and not mark.ended:
             mark.submissions_at_end = submissions
             self.process.device.leave(mark)
         else:
-            lib.krex_mark_move(board, block, slot, leaving, lib.KREX_MARK_FREE)
+            lib.krex_mark_move(board, block, slot, lib.KREX_MARK_LEAVING, lib.KREX_MARK_FREE)
 
     def _hello(self, key: str, token: str, fds: list[int]) -> None:
         # The same process under another program, while nothing told us of the old one's end.
