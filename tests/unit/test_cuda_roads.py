@@ -13,7 +13,7 @@ import pytest
 from support import cuda_driver
 from support.board_host import BoardHost
 from support.roads import Runner, gated
-from support.waiting import short_directory
+from support.waiting import short_directory, wait_for
 
 SOURCE = Path(__file__).with_name("cuda_roads.c")
 NEWER = cuda_driver.Line("SUBMIT", "cuLaunchNew", "cuLaunchNew", 14000, "LEGACY", "void *a")
@@ -240,6 +240,7 @@ def test_what_a_newer_driver_has_is_passed_on_and_reported(run, programs, host, 
     found = run([programs[False], road, symbol, *what], "newer")
     assert (found["from"], found["calls"]) == ("libcuda.so.1", "1")
     # AND the controller hears of it once; what is listed, or no submission, is not reported
+    wait_for(lambda: host.notes)
     assert host.notes == [("unlisted_submission", what[0] if what else symbol)]
     run([programs[False], "handle", "cuMemcpyGetNew"], "newer")
     assert gated(run([programs[False], "resolver2", *LAUNCH], "newer"), host)

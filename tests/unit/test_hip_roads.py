@@ -13,7 +13,7 @@ import pytest
 from support import hip_runtime
 from support.board_host import BoardHost
 from support.roads import Runner, gated
-from support.waiting import short_directory
+from support.waiting import short_directory, wait_for
 
 SOURCE = Path(__file__).with_name("hip_roads.c")
 EXT = hip_runtime.LINES[2].symbol
@@ -176,6 +176,7 @@ def test_what_a_newer_runtime_has_is_passed_on_and_reported(run, programs, host)
     found = run([programs[False], "handle", "hipLaunchNew"], "newer")
     assert (found["from"], found["calls"]) == ("libamdhip64.so.5", "1")
     # AND the controller hears of it once; what is listed, or no submission, is not reported
+    wait_for(lambda: host.notes)
     assert host.notes == [("unlisted_submission", "hipLaunchNew")]
     run([programs[False], "handle", "hipMemcpyGetNew"], "newer")
     assert gated(run([programs[False], "resolver", *LAUNCH], "newer"), host)
@@ -185,6 +186,7 @@ def test_what_a_newer_runtime_has_is_passed_on_and_reported(run, programs, host)
 def test_a_resolver_hands_out_what_it_does_not_know_and_reports_it(run, programs, host):
     found = run([programs[False], "resolver", "hipLaunchNew", "hipLaunchNew", "0"], "newer")
     assert (found["from"], found["calls"]) == ("libamdhip64.so.5", "1")
+    wait_for(lambda: host.notes)
     assert host.notes == [("unlisted_submission", "hipLaunchNew")]
 
 
@@ -201,4 +203,5 @@ print(f"calls={{second.fake_calls(b'hipModuleLaunchKernel')}}")
     # THEN its own function is called, and whoever reads the record is told
     assert run([sys.executable, "-c", script]) == {"returned": "0", "calls": "1"}
     assert host.submissions() == 0
+    wait_for(lambda: host.notes)
     assert host.notes == [("unlisted_submission", "hipModuleLaunchKernel")]
