@@ -102,39 +102,30 @@ static inline void heavy_leave(unsigned int pass) {
 
 /* --- heavy calls --- */
 
-#define KREX_HOOK_HEAVY(ret, symbol, stream, params, args)                                         \
+/* `then` comes when the call is no longer announced. */
+#define KREX_HOOK_HEAVY_THEN(ret, symbol, params, args, then)                                      \
     KREX_HOOK ret symbol params;                                                                   \
     ret symbol params {                                                                            \
         krex_fn_##symbol real = KREX_HOOK_REAL(symbol);                                            \
         unsigned int pass = heavy_enter();                                                         \
         ret result = real args;                                                                    \
         heavy_leave(pass);                                                                         \
+        then;                                                                                      \
         return result;                                                                             \
     }
+
+#define KREX_HOOK_HEAVY(ret, symbol, stream, params, args)                                         \
+    KREX_HOOK_HEAVY_THEN(ret, symbol, params, args, (void)0)
 
 #define KREX_HOOK_HEAVY_LOAD(ret, symbol, stream, params, args)                                    \
-    KREX_HOOK ret symbol params;                                                                   \
-    ret symbol params {                                                                            \
-        krex_fn_##symbol real = KREX_HOOK_REAL(symbol);                                            \
-        unsigned int pass = heavy_enter();                                                         \
-        ret result = real args;                                                                    \
-        heavy_leave(pass);                                                                         \
-        krex_audit_disturbed();                                                                    \
-        return result;                                                                             \
-    }
+    KREX_HOOK_HEAVY_THEN(ret, symbol, params, args, krex_audit_disturbed())
 
 #define KREX_HOOK_HEAVY_ALLOC(ret, symbol, stream, params, args)                                   \
-    KREX_HOOK ret symbol params;                                                                   \
-    ret symbol params {                                                                            \
-        krex_fn_##symbol real = KREX_HOOK_REAL(symbol);                                            \
-        unsigned int pass = heavy_enter();                                                         \
-        ret result = real args;                                                                    \
-        heavy_leave(pass);                                                                         \
+    KREX_HOOK_HEAVY_THEN(ret, symbol, params, args, {                                              \
         krex_audit_disturbed();                                                                    \
         if (__builtin_expect(result == KREX_HOOK_NO_MEMORY, 0))                                    \
             krex_note_refusal(KREX_BYTES_##symbol);                                                \
-        return result;                                                                             \
-    }
+    })
 
 #define KREX_HOOK_HEAVY_STREAM(ret, symbol, stream, params, args)                                  \
     KREX_HOOK ret symbol params;                                                                   \
