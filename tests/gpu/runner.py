@@ -23,6 +23,7 @@ from gpu.rows import Job
 _POLL_S = 0.02
 # With less of the budget left than this, no section comes to anything.
 _LEAST_S = 3.0
+_RECOVER_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,13 @@ def run_all(
 
 
 def _run(section: Section, job: Job, environment: Mapping[str, str], folder: str) -> None:
-    with tempfile.TemporaryFile() as output:
+    with (
+        tempfile.TemporaryFile() as output,
+        tempfile.TemporaryDirectory(prefix="krex-check-") as scratch,
+    ):
         process = subprocess.Popen(
             [*section.command, job.to_argument()],
-            env=environment,
+            env={**environment, "TMPDIR": scratch},
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -70,10 +74,25 @@ def _run(section: Section, job: Job, environment: Mapping[str, str], folder: str
         finally:
             end_session(process.pid)
             status = process.wait()
+            _recover(environment, scratch)
         if not in_time:
             job.failed(section.title, f"killed at its limit of {job.limit_s:.0f} s")
         elif status:
             job.failed(section.title, f"{describe(status)}: {last_line(output)}")
+
+
+def _recover(environment: Mapping[str, str], scratch: str) -> None:
+    """Have removed what a controller (stage.py) leaves that was killed: its journal says what."""
+    for folder in Path(scratch).glob("krex-gpu-*/journal"):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(
+                [sys.executable, "-m", "krex.cli", "thaw", "--all"],
+                env={**environment, "KREX_SOCKET": str(folder.with_name("s"))},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_RECOVER_S,
+                check=False,
+            )
 
 
 def ended_within(pid: int, limit_s: float) -> bool:

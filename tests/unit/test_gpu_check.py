@@ -19,6 +19,8 @@ from gpu.stage import Done
 from gpu.table import any_failed, render
 from support.waiting import ended, wait_for
 
+from krex.protect.freezer import find_base
+
 DEVICE = probe.Device("sim:0", "a device of the test's", 13000, 1, simulated=False)
 PREPARE = """
 import os, sys, time
@@ -223,6 +225,28 @@ def test_a_row_that_was_cut_off_does_not_hide_the_others(tmp_path):
     with Path(path).open("a") as file:
         file.write('{"run": "r", "sect')
     assert [row.text for row in last_run(path)] == ["kept"]
+
+
+HANGS_UNDER_KREX = """
+import subprocess
+from gpu.stage import stage
+with stage(job, 2) as made:
+    subprocess.Popen([*made.words(None), "sleep", "60"], env=made.environment)
+    while not (groups := list((made.folder / "journal").glob("group-*"))):
+        time.sleep(0.02)
+    job.passed("group", groups[0].name.removeprefix("group-"))
+    time.sleep(60)
+"""
+
+
+def test_a_section_that_is_killed_leaves_no_group_of_its_commands(run):
+    if find_base() is None:
+        pytest.skip("no cgroup v2 directory that may be written to")
+    # GIVEN a section with a controller and a command WHEN it is killed at its limit
+    status, rows, _ = run(section("a", HANGS_UNDER_KREX, limit_s=8))
+    # THEN the command's cgroup is gone as well
+    assert (status, [row.verdict for row in rows[1:]]) == (1, ["passed", "failed"])
+    assert not list(Path("/sys/fs/cgroup").rglob(rows[1].text))
 
 
 def test_a_killed_check_has_kept_its_rows_and_can_still_show_them(root, tmp_path):
