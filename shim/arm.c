@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,6 +57,23 @@ static bool take_lock(void) {
         return false;
     busy = true;
     pthread_mutex_lock(&lock);
+    return true;
+}
+
+/* For a read-out, which must not wait for a grant as another thread may do under the lock. Nothing is
+ * held there then, so there is nothing to do; else the lock is free in a moment. */
+static bool take_lock_if_held(void) {
+    krex_arm_prepare();
+    if (busy)
+        return false;
+    busy = true;
+    while (pthread_mutex_trylock(&lock) != 0) {
+        if (krex_load_relaxed(&held.mark) < 0) {
+            busy = false;
+            return false;
+        }
+        sched_yield();
+    }
     return true;
 }
 
@@ -152,7 +170,7 @@ static void become_idle(bool is_read) {
 
 void krex_arm_idle_slow(bool is_read) {
     int saved = errno;
-    if (take_lock()) {
+    if (take_lock_if_held()) {
         if (is_held())
             become_idle(is_read);
         give_lock();
