@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,12 +15,16 @@
 /* A program that has waited for its work, and not read the events yet, is given so long for that. */
 #define READ_GRACE_NS UINT64_C(100000000)
 
+/* Nobody is without the wake-up for longer than this. */
+#define LOOK_AGAIN_NS UINT64_C(100000000)
+
 uint32_t krex_arm_state;
 
-/* Guards what is below. Held while the mark waits for its grant: whoever records a timed event then
- * waits with it. */
+/* Guards what is below, for a moment only: a mark waits for its grant without it, and `asking` says so.
+ * Whoever records a timed event then waits with it; a read-out goes by. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static __thread bool busy; /* this thread holds it: a signal handler above marks nothing */
+static uint32_t asking;    /* a futex, changed under the lock */
+static __thread bool busy; /* this thread is in here: a signal handler above marks nothing */
 
 static struct {
     uint64_t generation; /* of the process that began it: a forked child has no part in it */
@@ -37,6 +40,7 @@ static uint64_t submitted; /* when it was armed first */
 
 static void start_over_in_child(void) {
     pthread_mutex_init(&lock, NULL);
+    asking = 0;
     busy = false;
 }
 
@@ -51,7 +55,7 @@ void krex_arm_prepare(void) {
     pthread_once(&once, prepare);
 }
 
-static bool take_lock(void) {
+static bool take_lock_now(void) {
     krex_arm_prepare();
     if (busy)
         return false;
@@ -60,19 +64,13 @@ static bool take_lock(void) {
     return true;
 }
 
-/* For a read-out, which must not wait for a grant as another thread may do under the lock. Nothing is
- * held there then, so there is nothing to do; else the lock is free in a moment. */
-static bool take_lock_if_held(void) {
-    krex_arm_prepare();
-    if (busy)
+static bool take_lock(void) {
+    if (!take_lock_now())
         return false;
-    busy = true;
-    while (pthread_mutex_trylock(&lock) != 0) {
-        if (krex_load_relaxed(&held.mark) < 0) {
-            busy = false;
-            return false;
-        }
-        sched_yield();
+    while (asking) {
+        pthread_mutex_unlock(&lock);
+        krex_futex_wait(&asking, 1, LOOK_AGAIN_NS);
+        pthread_mutex_lock(&lock);
     }
     return true;
 }
@@ -116,12 +114,22 @@ static bool go_on(void) {
     return audit && krex_region_audit(held.region) == audit;
 }
 
+/* Under the lock, which is given back meanwhile. */
+static void await_grant(int mark) {
+    asking = 1;
+    pthread_mutex_unlock(&lock);
+    while (krex_mark_wait(mark, 0.1) == 1) {
+    }
+    pthread_mutex_lock(&lock);
+    asking = 0;
+    krex_futex_wake_all(&asking);
+}
+
 static void begin(const char *by, const char *what, bool by_events) {
     int mark = krex_mark_request(what, by);
     if (mark < 0)
         return;
-    while (krex_mark_wait(mark, 0.1) == 1) {
-    }
+    await_grant(mark);
     held.mark = mark;
     held.by_events = by_events;
     held.generation = krex_process.generation;
@@ -170,7 +178,7 @@ static void become_idle(bool is_read) {
 
 void krex_arm_idle_slow(bool is_read) {
     int saved = errno;
-    if (take_lock_if_held()) {
+    if (take_lock_now()) {
         if (is_held())
             become_idle(is_read);
         give_lock();
