@@ -87,26 +87,38 @@ $(VENV)/.dev: $(VENV)/.cpu
 # their own, because some of them hook into the start of every interpreter.
 CLIENTS := .venv-clients
 CLIENT_LISTS := $(wildcard tests/integration/*/clients/requirements.txt)
+CLIENT_LISTS_ALONE := $(wildcard tests/integration/*/clients/alone.txt)
 
-$(CLIENTS)/.made: $(VENV)/.made $(CLIENT_LISTS)
-	@echo 'installing clients of the drivers into $(CLIENTS) (1.5 GB)'
+$(CLIENTS)/.made: $(VENV)/.made $(CLIENT_LISTS) $(CLIENT_LISTS_ALONE)
+	@echo 'installing clients of the drivers into $(CLIENTS) (2 GB)'
 	@$(BIN)/python -m venv $(CLIENTS)
 	@$(CLIENTS)/bin/python -m pip --quiet --quiet --disable-pip-version-check install \
 	    $(CLIENT_LISTS:%=-r %)
+	@$(CLIENTS)/bin/python -m pip --quiet --quiet --disable-pip-version-check install --no-deps \
+	    $(CLIENT_LISTS_ALONE:%=-r %)
 	@echo 'now: krex run --sim -- $(CLIENTS)/bin/python examples/bench_cuda.py'
 	@touch $@
 
-clients: $(CLIENTS)/.made ## Install cuda-python, numba-cuda, Triton, hip-python, which tests then run too
-.PHONY: clients
+clients: $(CLIENTS)/.made hip-files ## Install real clients of the drivers, which tests then run too
+.PHONY: clients hip-files
 
-# One more: where PyTorch is, Triton asks it, and not the driver, which GPUs there are.
+# Headers and a library that shim/hip/api.def is compared with. Some are had by apt of Debian 12 only.
+hip-files: $(VENV)/.made
+	@$(BIN)/python shim/hip/gen_api.py --fetch --check && $(BIN)/python shim/hip/hip_library.py || \
+	    echo 'going on without: some tests of HIP are skipped'
+
+# One more: where PyTorch is, Triton asks it, and not the driver, which GPUs there are. PyPI has no CPU
+# build for x86-64. Its own index is asked only if pip knows of none elsewhere: it would be asked for
+# all that torch needs, too, and not every machine reaches it.
 TORCH := .venv-torch
 TORCH_LIST := tests/integration/torch-requirements.txt
+TORCH_INDEX := https://download.pytorch.org/whl/cpu
 
 $(TORCH)/.made: $(VENV)/.made $(TORCH_LIST)
 	@echo "installing PyTorch's CPU build into $(TORCH) (1 GB)"
 	@$(BIN)/python -m venv $(TORCH)
-	@$(TORCH)/bin/python -m pip --quiet --quiet --disable-pip-version-check install -r $(TORCH_LIST)
+	@pip=($(TORCH)/bin/python -m pip --quiet --quiet --disable-pip-version-check install -r $(TORCH_LIST)); \
+	    "$${pip[@]}" 2>/dev/null || "$${pip[@]}" --extra-index-url $(TORCH_INDEX)
 	@touch $@
 
 torch: $(TORCH)/.made ## Install PyTorch's CPU build, which tests then run too
@@ -174,6 +186,7 @@ check: $(CHECK_VARIANTS:%=check-%) check-library ## Run the C tests under saniti
 bench: build ## Measure what KREX costs, and what it achieves, on this machine (minutes)
 	@$(BIN)/krex eval overhead --limit 5
 	@$(BIN)/krex eval overhead --limit 5 --device sim
+	@$(BIN)/krex eval overhead --limit 5 --device sim-hip
 	@$(BIN)/krex eval startup --limit 50
 	@$(BIN)/krex eval handshake
 	@$(BIN)/krex eval mix
@@ -181,7 +194,7 @@ bench: build ## Measure what KREX costs, and what it achieves, on this machine (
 stress: $(VENV)/.dev build ## Kill and stop everybody, at every step, 20 times (an hour)
 	@KREX_TEST_ROUNDS=$${KREX_TEST_ROUNDS:-20} $(BIN)/python -m pytest tests/stress $(PYTEST_ARGS)
 
-soak: $(VENV)/.dev build ## Submit a million times from 16 commands at once (minutes; KREX_TEST_SUBMISSIONS)
+soak: $(VENV)/.dev build ## Submit a million times to each vendor from 16 commands at once (KREX_TEST_SUBMISSIONS)
 	@KREX_TEST_SUBMISSIONS=$${KREX_TEST_SUBMISSIONS:-1000000} \
 	    $(BIN)/python -m pytest -s tests/stress/test_soak.py $(PYTEST_ARGS)
 .PHONY: soak

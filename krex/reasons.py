@@ -34,6 +34,14 @@ REASONS: Final = {
         "The region held the device for `--max-hold` seconds; it then went on without.",
         "Mark less, or raise `--max-hold`.",
     ),
+    "yielded_idle": Reason(
+        "The region, which nobody wrote into the program, stood idle for 0.2 s while others "
+        "waited, so it gave the device up; and what was timed in it is not known to lie in its "
+        "holds: a pair of events reached beyond one, or there was none, as with a clock of the "
+        "host.",
+        "Do what the host does elsewhere; or mark the timed part with `krex.region`, which never "
+        "yields.",
+    ),
     "krex_run_died": Reason(
         "The command's `krex run` ended before it: nobody was left to say when it did.",
         "Do not kill `krex run`; it passes signals on to the command.",
@@ -142,6 +150,10 @@ REASONS: Final = {
     "controller_lost": Reason(
         "The controller ended while the region was open; `krex run` wrote the record.",
         "Run it again; if you did not end the controller, `krex serve` shows why it ends.",
+    ),
+    "open_at_end": Reason(
+        "The region was still open when the command ended, in a process that lives on.",
+        "Have the command wait for its workers, or end them.",
     ),
     "controller_error": Reason(
         "A fault in KREX itself; what failed follows after a colon.", "Report it, please."

@@ -38,8 +38,8 @@ def _options(function: Any) -> Any:
 @command.command("overhead", context_settings=CONTEXT)
 @click.option("--rounds", type=click.IntRange(min=2), default=51, show_default=True,
               help="How often to measure; medians are shown.")  # fmt: skip
-@click.option("--device", type=click.Choice(["cpu", "sim"]), default="cpu", show_default=True,
-              help="A launch of OpenCL, or of CUDA.")  # fmt: skip
+@click.option("--device", type=click.Choice(["cpu", "sim", "sim-hip"]), default="cpu",
+              show_default=True, help="A launch of OpenCL, of CUDA, or of HIP.")  # fmt: skip
 @_options
 def overhead(rounds: int, device: str, as_json: bool, limit: float | None) -> None:
     """What the gate adds to a submission, in nanoseconds.
@@ -47,7 +47,7 @@ def overhead(rounds: int, device: str, as_json: bool, limit: float | None) -> No
     The hook of a launch is called with a stand-in for the driver that does nothing, and so is the
     stand-in itself: while the gate is open, as the holder of a closed gate, and as a process that
     cannot use membarrier. 'again' is the control: the same call measured twice. With --device sim
-    also what KREX adds when a program looks a function of the driver up by its name.
+    and sim-hip also what KREX adds when a program looks a function of the driver up by its name.
     """
     from krex.eval.overhead import measure
 
@@ -59,7 +59,7 @@ def overhead(rounds: int, device: str, as_json: bool, limit: float | None) -> No
         "added, in a region": "added_in_region",
         "added, full fence": "added_full_fence",
     }
-    if device == "sim":
+    if "lookup" in result.quartiles_ns:
         lines |= {
             "a lookup without KREX": "lookup",
             "added, of a hook": "added_to_lookup",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from krex.controller.cores import without
 from krex.controller.reports import Report
 from krex.controller.timing import Audit
+from krex.native import lib
 from krex.protect import pipes
 from krex.protect.freezer import Group
 from krex.protect.pin import Pinning
@@ -55,7 +56,9 @@ class Command:
         # Its report's file, for records that come when its `krex run` was killed.
         self.last_resort: Report | None = None
         self._submissions_of_ended = 0
+        self._limit_wait_of_ended_s = 0.0
         self._audit_of_ended = Audit()
+        self._ended_used_other_device = False
         self.allotment = without(device.key)
         self.pinning = Pinning()  # for all its holds
         self.is_looked_at = False  # see pins.look_again
@@ -96,11 +99,23 @@ class Command:
     def process_ended(self, process: "Process") -> None:
         """Keep what is known of it before its block is freed."""
         self._submissions_of_ended += process.submissions()
+        self._limit_wait_of_ended_s = max(self._limit_wait_of_ended_s, process.limit_wait_s())
         self._audit_of_ended.add(process)
+        self._ended_used_other_device |= process.has_flag(lib.KREX_FLAG_OTHER_DEVICE)
+
+    def uses_other_device(self) -> bool:
+        """Whether one of its processes has, or had, a context on a device that is not its own."""
+        return self._ended_used_other_device or any(
+            p.has_flag(lib.KREX_FLAG_OTHER_DEVICE) for p in self.processes()
+        )
 
     def submissions(self) -> int:
         """How many all its processes made so far."""
         return self._submissions_of_ended + sum(p.submissions() for p in self.processes())
+
+    def limit_wait_s(self) -> float:
+        """Its longest wait in which a time limit of its own passed; 0: there was none."""
+        return max(self._limit_wait_of_ended_s, *(p.limit_wait_s() for p in self.processes()), 0.0)
 
     def audit(self) -> Audit:
         """What all its processes counted of timed pairs so far."""

@@ -4,6 +4,7 @@
 from typing import TYPE_CHECKING
 
 from krex.controller.request import DEFAULT_DEVICE, Refusal, Request
+from krex.sim.visible import narrowed
 
 if TYPE_CHECKING:
     from krex.controller.device import Device
@@ -60,15 +61,17 @@ def simulated_keys(request: Request, devices: int) -> list[str]:
     if unknown := set(request.devices or ()).difference(there):
         raise Refusal(_no_simulated(min(unknown), there))
     keys = [key for key in there if key in (request.devices or there)]
-    if request.simulated.visible is None:
-        return keys
-    visible = [f"sim:{n}" for n in ordinals(request.simulated.visible, devices)]
-    if not set(keys).intersection(visible):
+    left = list(range(devices))
+    for text in request.simulated.visible.values():
+        left = narrowed(left, text)
+    found = [key for key in keys if int(key.removeprefix("sim:")) in left]
+    if not found:
+        variables = " ".join("=".join(item) for item in request.simulated.visible.items())
         raise Refusal(
-            f"CUDA_VISIBLE_DEVICES={request.simulated.visible} leaves none of {_names(keys)}; "
+            f"{variables} leaves none of {_names(keys)}; "
             "unset it, or name one of them by its number"
         )
-    return [key for key in keys if key in visible]
+    return found
 
 
 def _no_simulated(key: str, there: list[str]) -> str:
@@ -79,16 +82,6 @@ def _no_simulated(key: str, there: list[str]) -> str:
     if number.isdecimal() and int(number) < MOST_SIMULATED:
         return f"{text}say --sim-gpus {int(number) + 1}"
     return f"{text}name one of them"
-
-
-def ordinals(text: str, devices: int) -> list[int]:
-    """What CUDA_VISIBLE_DEVICES lets be seen: as the driver does, up to the first that is none."""
-    found: list[int] = []
-    for word in text.split(","):
-        if not word.strip().isdecimal() or int(word) >= devices:
-            break
-        found.append(int(word))
-    return found
 
 
 def size(number: int) -> str:

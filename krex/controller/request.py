@@ -30,7 +30,11 @@ class Simulated(Struct, kw_only=True):
     devices: Annotated[int, Meta(ge=1)] | None = None
     model: Annotated[str, Meta(max_length=1 << 16)] | None = None  # as the device process reads it
     log: Annotated[str, Meta(max_length=4096)] | None = None
-    visible: Annotated[str, Meta(max_length=4096)] | None = None  # CUDA_VISIBLE_DEVICES
+    # The user's variables, each of which counts what those before it have left.
+    visible: Annotated[
+        dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=4096)]],
+        Meta(max_length=3),
+    ] = {}
 
 
 class Request(Struct, kw_only=True):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -23,12 +23,34 @@ from krex.eval.statistics import Spread
 
 SCHEMA: Final = "krex.eval.overhead"
 SCHEMA_VERSION: Final = 1
-# Whose launch is measured, by the kind of device on which one can be tried without a GPU.
-VENDORS: Final = {"cpu": "opencl", "sim": "cuda"}
 CALLS = 200_000
 LOOKUPS = 5_000
-HOOKED, NOT_HOOKED = b"cuLaunchKernel", b"cuDeviceGetCount"
 _COLUMNS = 5
+
+
+class Driver(NamedTuple):
+    """A simulated one, and two of its functions: one that has a hook, and one that has none."""
+
+    file: str
+    hooked: bytes
+    not_hooked: bytes
+
+
+class Api(NamedTuple):
+    """Whose launch is measured, and where its functions are looked up, if anywhere."""
+
+    vendor: str
+    driver: Driver | None
+
+
+# By the kind of device on which it can be tried without a GPU.
+APIS: Final = {
+    "cpu": Api("opencl", None),
+    "sim": Api("cuda", Driver("libcuda.so.1", b"cuLaunchKernel", b"cuDeviceGetCount")),
+    "sim-hip": Api(
+        "hip", Driver("libamdhip64.so", b"hipModuleLaunchKernel", b"hipDriverGetVersion")
+    ),
+}
 
 
 class Overhead(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -57,7 +79,7 @@ class Overhead(msgspec.Struct, kw_only=True, omit_defaults=True):
         float | UnsetType,
         Meta(
             description="A dlsym of a function that has a hook, without KREX. Absent, like the "
-            "next two: not measured, but with `--device sim`."
+            "next two: not measured, with `--device cpu`."
         ),
     ] = UNSET
     added_to_lookup_ns: Annotated[
@@ -73,11 +95,12 @@ class Overhead(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def measure(rounds: int = 51, calls: int = CALLS, device: str = "cpu") -> Overhead:
-    """Measure for one of VENDORS; takes about 10 ms a round. Raises KrexError where it can't."""
+    """Measure for one of APIS; takes about 10 ms a round. Raises KrexError where it can't."""
     shim = ctypes.CDLL(paths.library_path())
-    q = _submissions(shim, VENDORS[device], rounds, calls)
-    if device == "sim":
-        q |= _lookups(shim, rounds)
+    vendor, driver = APIS[device]
+    q = _submissions(shim, vendor, rounds, calls)
+    if driver:
+        q |= _lookups(shim, driver, rounds)
     return Overhead(
         schema=SCHEMA,
         schema_version=SCHEMA_VERSION,
@@ -105,13 +128,14 @@ def _submissions(shim: ctypes.CDLL, vendor: str, rounds: int, calls: int) -> dic
     }
 
 
-def _lookups(shim: ctypes.CDLL, rounds: int) -> dict[str, Spread]:
-    driver = ctypes.CDLL(os.path.join(paths.simulator_dir(), "libcuda.so.1"))
-    handle = driver._handle  # noqa: SLF001 - it has no public name
+def _lookups(shim: ctypes.CDLL, driver: Driver, rounds: int) -> dict[str, Spread]:
+    library = ctypes.CDLL(os.path.join(paths.simulator_dir(), driver.file))
+    handle = library._handle  # noqa: SLF001 - it has no public name
     look_up = shim.krex_eval_lookup
     look_up.restype = ctypes.c_double
     look_up.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64]
-    cases = [(of.dlsym, name) for name in (HOOKED, NOT_HOOKED) for of in (ctypes.CDLL(None), shim)]
+    names = (driver.hooked, driver.not_hooked)
+    cases = [(of.dlsym, name) for name in names for of in (ctypes.CDLL(None), shim)]
     found = [
         [look_up(dlsym, handle, name, LOOKUPS) for dlsym, name in cases] for _ in range(rounds)
     ]

@@ -10,7 +10,7 @@ import struct
 
 from krex.errors import ControllerError
 
-PROTOCOL = 3
+PROTOCOL = 4
 
 _LARGEST_MESSAGE = 1 << 20
 _PATIENCE = struct.pack("@ll", 5, 0)  # a timeval: 5 s

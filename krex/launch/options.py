@@ -48,12 +48,12 @@ OPTIONS = (
         "devices",
         "list",
         ("--device",),
-        "Run on this device, by the name that `krex status` shows or by NVIDIA's (GPU-..., "
+        "Run on this device, by the name that `krex status` shows or by the driver's (GPU-..., "
         "MIG-...). Default: cpu:0. Of several, given by commas or again, it gets the one with the "
         "fewest commands.",
         metavar="DEVICE",
     ),
-    Option("sim", "flag", ("--sim",), "Run on a simulated NVIDIA GPU."),
+    Option("sim", "flag", ("--sim",), "Run on a simulated GPU, by CUDA or HIP."),
     Option(
         "sim_gpus",
         "number",

@@ -10,6 +10,7 @@ import stat
 from krex.errors import LaunchError
 
 CONTROLLER_LOST = "controller_lost"
+OPEN_AT_END = "open_at_end"
 
 
 class Report:
@@ -79,11 +80,11 @@ class Regions:
         for reason in _reasons(record):
             self._reasons[reason] = self._reasons.get(reason, 0) + 1
 
-    def abandon(self) -> list[dict[str, object]]:
-        """Records, not exclusive, for the regions whose end nobody is left to tell."""
+    def abandon(self, reason: str) -> list[dict[str, object]]:
+        """Records, not exclusive, for the regions of whose end we shall not be told."""
         lost = []
         for record in list(self._open.values()):
-            reasons = [*_reasons(record), CONTROLLER_LOST]
+            reasons = [*_reasons(record), reason]
             lost.append({**record, "exclusive": False, "reasons": reasons})
         return lost
 

@@ -29,9 +29,15 @@ def request(options: RunOptions) -> Message:
     }
 
 
-def visible() -> str | None:
-    """What the user lets be seen, by either vendor's variable."""
-    return os.environ.get("CUDA_VISIBLE_DEVICES", os.environ.get("HIP_VISIBLE_DEVICES"))
+def visible() -> dict[str, str]:
+    """What the user lets be seen: by ROCm's variable, and of that by either vendor's.
+
+    HIP reads CUDA's too. An empty one of its own says nothing to it.
+    """
+    hip = "HIP_VISIBLE_DEVICES" if os.environ.get("HIP_VISIBLE_DEVICES") else ""
+    either = "CUDA_VISIBLE_DEVICES" if "CUDA_VISIBLE_DEVICES" in os.environ else hip
+    names = ("ROCR_VISIBLE_DEVICES", either)
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def directory() -> str:

@@ -11,7 +11,7 @@ import time
 from krex.errors import ControllerError, KrexError, LaunchError
 from krex.launch.guard import Lease
 from krex.launch.program import exec_error
-from krex.launch.report import Regions
+from krex.launch.report import CONTROLLER_LOST, OPEN_AT_END, Regions
 from krex.launch.signals import SignalQueue, stop_like
 from krex.launch.unseen import unseen
 
@@ -219,6 +219,7 @@ class Supervisor:
             self._messages.warn(self._regions.out_of_memory)
         elif operation == "bye":
             self._hang_up()
+            self._abandon(OPEN_AT_END)  # by a process that outlives the command
             ended = message.get("command")
             if isinstance(ended, dict):
                 self._on_stillness(ended)
@@ -243,9 +244,16 @@ class Supervisor:
                 f"{frozen_s:.1f} s beside other commands' regions: if a time limit of its own "
                 "fired, that may be why"
             )
+        if waited_s := _seconds(ended, "limit_wait_s"):
+            self._messages.warn(
+                f"a time limit of the command's own passed while it waited {waited_s:.1f} s for "
+                "the device, and a handler in Python runs only after that: raise the limit by what "
+                "may be waited, or run fewer commands at once"
+            )
         # Only then: a report is a list of regions to most who read it.
         missed = self._marks_for_it and ended.get("timed_pairs_outside")
-        if ended.get("limit_suspected") is True or ended.get("oom_while_shared") or missed:
+        told = ended.get("limit_suspected") is True or ended.get("oom_while_shared")
+        if told or waited_s or missed:
             self._write(ended)
 
     def _write(self, record: dict[str, object]) -> None:
@@ -265,12 +273,15 @@ class Supervisor:
         self._guard.thaw()
         if self._child is not None:
             self._child.release()
-        for record in self._regions.abandon():
-            self._end_region(record)
+        self._abandon(CONTROLLER_LOST)
         # What the command does, or did, without a controller nobody can vouch for.
         self._regions.unknown = True
         if self._status is None:
             self._messages.warn("the controller is gone; the command goes on without protection")
+
+    def _abandon(self, reason: str) -> None:
+        for record in self._regions.abandon(reason):
+            self._end_region(record)
 
     def _hang_up(self) -> None:
         if self._channel is None:

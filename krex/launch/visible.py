@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NVIDIA GPU that a command is to find: CUDA_VISIBLE_DEVICES, within what the user had set.
+"""The GPU that a command is to find: the vendors' variables, within what the user had set.
 
-As the driver lists them where `krex run` is: in a container it has other numbers than outside.
+As the drivers list them where `krex run` is: in a container they have other numbers than outside.
+What differs for AMD's is in amd.py.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 
 from krex.errors import LaunchError
+from krex.launch import amd
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 GPUS = "/proc/driver/nvidia/gpus"
@@ -16,7 +18,7 @@ NAMES = ("GPU-", "MIG-")  # what nvidia-smi calls a card, and a part of one
 
 
 class Gpu:
-    """One card: `key` as in --device; `uuid` is empty while the driver has not looked."""
+    """One of NVIDIA's: `key` as in --device; `uuid` is empty while the driver has not looked."""
 
     __slots__ = ("key", "model", "uuid")
 
@@ -43,8 +45,8 @@ def gpus(folder: str = GPUS) -> list[Gpu]:
     return found
 
 
-def by_uuid(device: str, folder: str = GPUS) -> str:
-    """The key that NVIDIA's name of a card, which may be cut, or of a part of one stands for.
+def by_uuid(device: str, folder: str = GPUS, amds: list[amd.Card] | None = None) -> str:
+    """The key that the driver's name of a card, which may be cut, or of a part of one stands for.
 
     Any other name is a key already. Raises LaunchError if no card is meant, or several.
     """
@@ -52,11 +54,15 @@ def by_uuid(device: str, folder: str = GPUS) -> str:
         return device
     if device.startswith("MIG-"):
         return "mig:" + device.removeprefix("MIG-").lower()
-    matching = [gpu.key for gpu in gpus(folder) if gpu.uuid.startswith(device)]
+    there = [(gpu.key, gpu.uuid) for gpu in gpus(folder)]
+    there += [(card.key, card.uuid) for card in (amd.cards() if amds is None else amds)]
+    matching = {key for key, uuid in there if uuid.startswith(device)}
     if len(matching) != 1:
         what = "several GPUs" if matching else "no GPU"
-        raise LaunchError(f"{device} names {what} of this machine", "`nvidia-smi -L` lists them")
-    return matching[0]
+        raise LaunchError(
+            f"{device} names {what} of this machine", "`nvidia-smi -L` or `rocminfo` lists them"
+        )
+    return matching.pop()
 
 
 def seen(found: list[Gpu], text: str, *, by_address: bool) -> list[str] | None:
@@ -79,22 +85,37 @@ def seen(found: list[Gpu], text: str, *, by_address: bool) -> list[str] | None:
     return keys
 
 
-def allowed(devices: list[str], environment: dict[str, str], folder: str = GPUS) -> list[str]:
+def allowed(
+    devices: list[str],
+    environment: dict[str, str],
+    folder: str = GPUS,
+    amds: list[amd.Card] | None = None,
+) -> list[str]:
     """Those of the devices that the user lets be seen. Raises LaunchError if none is left."""
-    text = environment.get(VARIABLE)
     found = gpus(folder)
-    if text is None or not found:
-        return devices
-    by_address = environment.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
-    visible = seen(found, text, by_address=by_address)
+    if found and VARIABLE in environment:
+        text = environment[VARIABLE]
+        by_address = environment.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+        visible = seen(found, text, by_address=by_address)
+        devices = _left(devices, {gpu.key for gpu in found}, visible, {VARIABLE: text})
+    cards, variables = amd.cards() if amds is None else amds, amd.variables(environment)
+    if cards and variables:
+        visible = amd.seen(cards, variables.values())
+        devices = _left(devices, {card.key for card in cards}, visible, variables)
+    return devices
+
+
+def _left(
+    devices: list[str], known: set[str], visible: list[str] | None, variables: dict[str, str]
+) -> list[str]:
+    """The devices without those known ones that are not visible; None: that cannot be told."""
     if visible is None:
         return devices
-    known = {gpu.key for gpu in found}
     left = [key for key in devices if key in visible or key.lower() not in known]
     if not left:
+        text = " ".join(f"{name}={value}" for name, value in variables.items())
         raise LaunchError(
-            f"{VARIABLE}={text} leaves none of {', '.join(devices)}",
-            "unset it, or name one of them in it",
+            f"{text} leaves none of {', '.join(devices)}", "unset it, or name one of them in it"
         )
     return left
 
@@ -104,3 +125,4 @@ def give(environment: dict[str, str], device: str, folder: str = GPUS) -> None:
     for gpu in gpus(folder):
         if gpu.key == device and gpu.uuid and "MIG-" not in environment.get(VARIABLE, ""):
             environment[VARIABLE] = gpu.uuid
+    amd.give(environment, device)

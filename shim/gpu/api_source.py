@@ -3,6 +3,7 @@
 
 import hashlib
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,8 +39,9 @@ def download_wheel(requirement: str, digest: str, folder: Path) -> Path:
 
 def download_package(requirement: str, digest: str, folder: Path) -> Path:
     """Download a package of Debian's by apt; another distribution's is not the same."""
-    command = ["apt-get", "-qq", "download", requirement]
-    if subprocess.run(command, check=False, cwd=folder).returncode:
+    # As root it would go to a user who cannot write here.
+    command = ["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", requirement]
+    if not shutil.which("apt-get") or subprocess.run(command, check=False, cwd=folder).returncode:
         raise HeaderError(f"could not fetch {requirement}: apt of Debian 12 can")
     package = next(folder.glob("*.deb"))
     if hashlib.sha256(package.read_bytes()).hexdigest() != digest:

@@ -106,6 +106,7 @@ EXPORTS = {
         "hipError_t",
         "int *device, const hipDeviceProp_tR0600 *properties",
     ),
+    "hipRegisterTracerCallback": ("void", "void *function"),
     "hipRegisterApiCallback": ("hipError_t", "uint32_t id, void *fun, void *arg"),
     "hipRemoveApiCallback": ("hipError_t", "uint32_t id"),
     "hipRegisterActivityCallback": ("hipError_t", "uint32_t id, void *fun, void *arg"),

@@ -147,8 +147,9 @@ NAMES = {
         __hipRegisterTexture __hipRegisterVar __hipUnregisterFatBinary __hipReportDevices
         __hipPushCallConfiguration __hipPopCallConfiguration __hipGetPCH
         hipConfigureCall hipSetupArgument hipApiName hipKernelNameRef hipKernelNameRefByPtr
-        hipRegisterApiCallback hipRemoveApiCallback hipRegisterActivityCallback
-        hipRemoveActivityCallback hipInitActivityCallback hipEnableActivityCallback hipGetCmdName
+        hipRegisterTracerCallback hipRegisterApiCallback hipRemoveApiCallback
+        hipRegisterActivityCallback hipRemoveActivityCallback hipInitActivityCallback
+        hipEnableActivityCallback hipGetCmdName
 
         hipDriverGetVersion hipRuntimeGetVersion hipGetErrorName hipGetErrorString
         hipDrvGetErrorName hipDrvGetErrorString hipGetLastError hipPeekAtLastError

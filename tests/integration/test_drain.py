@@ -16,4 +16,5 @@ def test_a_sibling_whose_queues_are_gone_survives_its_drain(krex):
     record = krex.records("h.jsonl")[0]
     assert record["exclusive"], record["reasons"]
     assert record["siblings"]["drained"] == 1
+    sibling.stdin.close()
     assert sibling.wait(30) == 0

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make soak`: a million submissions of sixteen programs that do anything in any order.
+"""`make soak`: sixteen programs do anything in any order, a million submissions for each vendor.
 
 Nobody is beside an exclusive region, nothing is left over or grows, and nobody waits for ever.
-KREX_TEST_SUBMISSIONS is how many, and KREX_TEST_SEED what it said that it began with.
+KREX_TEST_SUBMISSIONS is how many, and KREX_TEST_SEED what it said that it began with; `make soak
+PYTEST_ARGS='-k hip'` is one vendor alone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 import pytest
 from support.command_line import Krex
-from support.fleet import Fleet, Size, build_random_program
+from support.fleet import VENDORS, Fleet, Size, build_random_program
 from support.waiting import short_directory, wait_for
 
 from krex.protect.freezer import find_base
@@ -60,14 +61,14 @@ def left_over(controller: int) -> list[Path]:
     return groups + list(Path("/dev/shm").glob(f"krex-{controller}-*"))
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[Fleet]:
+@pytest.fixture(params=VENDORS)
+def fleet(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Fleet]:
     operations = max(int(SUBMISSIONS / ROUNDS / PER_OPERATION / 32), 1)
     size = Size(operations=operations, regions=max(operations // A_REGION_EACH, 1))
     with short_directory() as directory:
         krex = Krex(directory)
         try:
-            yield Fleet(krex, build_random_program(tmp_path), size)
+            yield Fleet(krex, build_random_program(tmp_path, request.param), size)
         finally:
             krex.close()
 

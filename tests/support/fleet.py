@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands that do anything in any order, at once, on one simulated device: random_program.c.
 
-The device logs every interval, and `krex sim check` looks for work of somebody else in a region.
+It is one program, which is compiled by each vendor's names. The device logs every interval, and
+`krex sim check` looks for work of somebody else in a region.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from support.sim_device import FOLDER, ROOT
 
 from krex.sim.log import read
 
-SOURCE = ROOT / "tests" / "integration" / "cuda" / "random_program.c"
+SOURCE = ROOT / "tests" / "integration" / "random_program.c"
 LAUNCHES = 8  # in each region
 LIMIT_S = 300.0
 
@@ -27,21 +28,14 @@ VENDORS = {"cuda": ((), "libcuda.so.1"), "hip": (("-DHIP",), "libamdhip64.so")}
 CODE = ROOT / "tests" / "unit" / "data" / "sim" / "kernels.gfx90a.hsaco"
 
 
-def build_random_program(folder: Path, vendor: str = "cuda") -> Path:
-    """random_program.c, linked with the simulated driver as with a toolkit's."""
+def build_random_program(folder: Path, vendor: str) -> Path:
+    """random_program.c, linked with the vendor's simulated driver as with a toolkit's."""
+    program = folder / "program"
     flags, driver = VENDORS[vendor]
     command: list[str | Path] = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", f"-I{ROOT / 'shim'}"]
-    command += [
-        *flags,
-        "-o",
-        folder / "program",
-        SOURCE,
-        f"-L{FOLDER}",
-        f"-l:{driver}",
-        "-lpthread",
-    ]
+    command += [*flags, "-o", program, SOURCE, f"-L{FOLDER}", f"-l:{driver}", "-lpthread"]
     subprocess.run(command, check=True, timeout=120)
-    return folder / "program"
+    return program
 
 
 class Size(NamedTuple):
@@ -109,13 +103,19 @@ class Fleet:
                     file.write(json.dumps(claim | {"holder_pids": [said["pid"]]}) + "\n")
         return path
 
-    def launches(self) -> list[tuple[int, int]]:
-        """Of all launches in regions: how long each should take, and how long it took, in ns."""
+    def launches(self, *, in_exclusive: bool = False) -> list[tuple[int, int]]:
+        """Of all launches in regions: how long each should take, and how long it took, in ns.
+
+        `in_exclusive`: only of those whose record says that they were.
+        """
         spins = [i for i in read(self.log).intervals if i.name == "krex_spin"]
+        exclusive = {(r["pid"], r["name"]) for r in self.records() if r["exclusive"]}
         found = []
         for said in self.said:
             own = [i for i in spins if i.pid == said["pid"]]
             for timed in said["timed"]:
+                if in_exclusive and (said["pid"], timed["name"]) not in exclusive:
+                    continue
                 begin, end = timed["begin_ns"], timed["end_ns"]
                 inside = [i for i in own if begin <= i.arrival_ns <= end]
                 assert len(inside) == LAUNCHES

@@ -38,14 +38,15 @@ def read_lines() -> list[Line]:
     return [Line(*m.groups()[:5]) for m in found if m]
 
 
-def read_exports() -> dict[str, str]:
-    """The functions of Debian's libamdhip64.so.5 (5.2.3), and the version node of each."""
+def read_exports(release: str = "") -> dict[str, str]:
+    """The functions of Debian's libraries, or that of one release, and the version node of each."""
     rows = [row.split("\t") for row in EXPORTS.read_text().splitlines() if not row.startswith("#")]
-    return dict(rows)
+    return {name: node for name, node, in_ in rows if not release or release in in_.split()}
 
 
 LINES = read_lines()
-NODES = ["hip_4.2", "hip_4.3", "hip_4.4", "hip_4.5", "hip_5.0", "hip_5.1", "hip_5.2", "hip_7.2"]
+NODES = ["hip_4.2", "hip_4.3", "hip_4.4", "hip_4.5", "hip_5.0", "hip_5.1", "hip_5.2", "hip_5.3"]
+NODES += ["hip_5.5", "hip_5.6", "hip_6.0", "hip_6.1", "hip_6.2", "hip_6.4", "hip_7.2"]
 
 HEAD = r"""
 #include <dlfcn.h>

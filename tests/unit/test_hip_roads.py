@@ -30,7 +30,7 @@ def drivers(tmp_path_factory) -> Path:
     hip_runtime.build(folder / "wheel", "libamdhip64.so", flags=["-Wl,-soname,libamdhip64.so"])
     # By another name, and without a soname.
     hip_runtime.build(folder / "elsewhere", "libamdhip64-0a1b2c3d.so.7.1", flags=[])
-    exports = hip_runtime.read_exports()
+    exports = hip_runtime.read_exports("5.2")
     older = [x.symbol for x in hip_runtime.LINES if x.symbol not in exports]
     hip_runtime.build(folder / "older", lacks=older)
     hip_runtime.build(folder / "newer", more=[NEWER, NEWER_QUERY])

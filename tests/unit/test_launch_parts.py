@@ -175,20 +175,26 @@ def test_a_simulated_device_is_not_hidden_by_rocms_own_variable() -> None:
 @pytest.mark.parametrize(
     ("variables", "wanted"),
     [
-        ({}, None),
-        ({"CUDA_VISIBLE_DEVICES": "1"}, "1"),
-        ({"HIP_VISIBLE_DEVICES": "2"}, "2"),
-        ({"CUDA_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "2"}, "1"),
+        ({}, []),
+        ({"CUDA_VISIBLE_DEVICES": "1"}, ["CUDA"]),
+        ({"CUDA_VISIBLE_DEVICES": ""}, ["CUDA"]),
+        ({"HIP_VISIBLE_DEVICES": "2"}, ["HIP"]),
+        ({"HIP_VISIBLE_DEVICES": ""}, []),
+        ({"CUDA_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "2"}, ["CUDA"]),
+        ({"HIP_VISIBLE_DEVICES": "0", "ROCR_VISIBLE_DEVICES": "2"}, ["ROCR", "HIP"]),
+        ({"ROCR_VISIBLE_DEVICES": ""}, ["ROCR"]),
     ],
 )
 def test_either_vendors_variable_says_which_simulated_devices_may_be_taken(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], wanted: str | None
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], wanted: list[str]
 ) -> None:
-    for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
-        monkeypatch.delenv(name, raising=False)
+    for vendor in ("CUDA", "HIP", "ROCR"):
+        monkeypatch.delenv(f"{vendor}_VISIBLE_DEVICES", raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert simulated.visible() == wanted
+    found = simulated.visible()
+    assert list(found) == [f"{vendor}_VISIBLE_DEVICES" for vendor in wanted]
+    assert found.items() <= variables.items()
 
 
 def preload(present: str | None, library: str = LIBRARY) -> dict[str, str]:
@@ -351,7 +357,7 @@ def test_open_regions_end_as_not_exclusive() -> None:
     regions.begin({"region_id": "b", "reasons": ["breach"]})
     regions.begin({"region_id": "c"})
     regions.end({"region_id": "c", "exclusive": True, "reasons": []})
-    lost = regions.abandon()
+    lost = regions.abandon(CONTROLLER_LOST)
     assert lost == [
         {"region_id": "a", "wait_s": 1.5, "exclusive": False, "reasons": [CONTROLLER_LOST]},
         {"region_id": "b", "exclusive": False, "reasons": ["breach", CONTROLLER_LOST]},
@@ -360,7 +366,7 @@ def test_open_regions_end_as_not_exclusive() -> None:
         regions.end(record)
     assert (regions.ended, regions.not_exclusive) == (3, 2)
     assert regions.commonest_reason() == CONTROLLER_LOST
-    assert regions.abandon() == []
+    assert regions.abandon(CONTROLLER_LOST) == []
 
 
 def test_only_a_clear_true_counts_as_exclusive() -> None:

@@ -11,7 +11,6 @@ import pytest
 from krex.controller.placement import (
     large_enough,
     least_loaded,
-    ordinals,
     simulated_keys,
     size,
 )
@@ -30,7 +29,7 @@ def server(**loads: int) -> Any:
     return SimpleNamespace(devices=devices)
 
 
-def request(*devices: str, visible: str | None = None) -> Request:
+def request(*devices: str, **visible: str) -> Request:
     return Request(argv=[], devices=[*devices] or None, simulated=Simulated(visible=visible))
 
 
@@ -46,27 +45,17 @@ def test_one_that_lacks_memory_now_comes_last():
     assert least_loaded(server(sim_0=100, sim_1=101), ["sim:0", "sim:1"], 1) == "sim:0"
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("0,2", [0, 2]),
-        ("3, 1", [3, 1]),
-        ("2,9,1", [2]),
-        ("-1", []),
-        ("", []),
-        ("1,x,0", [1]),
-        ("GPU-1", []),
-    ],
-)
-def test_visible_devices_end_at_the_first_that_is_none(text, wanted):
-    assert ordinals(text, 4) == wanted
-
-
 def test_named_and_visible_devices_are_both_heeded():
     assert simulated_keys(request(), 3) == ["sim:0", "sim:1", "sim:2"]
     assert simulated_keys(request("sim:2", "sim:1"), 3) == ["sim:1", "sim:2"]
-    assert simulated_keys(request(visible="2,0"), 3) == ["sim:0", "sim:2"]
-    assert simulated_keys(request("sim:1", "sim:2", visible="2,0"), 3) == ["sim:2"]
+    assert simulated_keys(request(CUDA_VISIBLE_DEVICES="2,0"), 3) == ["sim:0", "sim:2"]
+    wish = request("sim:1", "sim:2", CUDA_VISIBLE_DEVICES="2,0")
+    assert simulated_keys(wish, 3) == ["sim:2"]
+
+
+def test_a_variable_counts_what_the_one_before_has_left():
+    wish = request(ROCR_VISIBLE_DEVICES="2,1", HIP_VISIBLE_DEVICES="0")
+    assert simulated_keys(wish, 3) == ["sim:2"]
 
 
 @pytest.mark.parametrize(
@@ -76,8 +65,15 @@ def test_named_and_visible_devices_are_both_heeded():
         (request("sim:3"), "; say --sim-gpus 4$"),
         (request("sim:16"), "; name one of them$"),
         (request("cpu:0"), "simulated GPUs, cpu:0 is none; leave one of the two out"),
-        (request("sim:0", visible="1"), "CUDA_VISIBLE_DEVICES=1 leaves none of sim:0;"),
-        (request(visible=""), "leaves none of sim:0 to sim:2"),
+        (
+            request("sim:0", CUDA_VISIBLE_DEVICES="1"),
+            "CUDA_VISIBLE_DEVICES=1 leaves none of sim:0;",
+        ),
+        (request(CUDA_VISIBLE_DEVICES=""), "leaves none of sim:0 to sim:2"),
+        (
+            request(ROCR_VISIBLE_DEVICES="1", HIP_VISIBLE_DEVICES="1"),
+            "ROCR_VISIBLE_DEVICES=1 HIP_VISIBLE_DEVICES=1 leaves none of sim:0 to sim:2",
+        ),
     ],
 )
 def test_what_leaves_no_device_is_refused(wish, said):

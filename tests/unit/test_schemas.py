@@ -379,7 +379,12 @@ def texts(node: ast.expr, constants: dict[str, ast.expr]) -> set[str]:
 
 
 def all_reasons() -> set[str]:
-    files = [*(ROOT / "krex" / "controller").glob("*.py"), ROOT / "krex" / "launch" / "report.py"]
+    launch = ROOT / "krex" / "launch"
+    files = [
+        *(ROOT / "krex" / "controller").glob("*.py"),
+        launch / "report.py",
+        launch / "supervise.py",
+    ]
     # As one text: a function of one file is called in another.
     whole = "\n".join(path.read_text() for path in files)
     return reasons_given(whole.replace("from __future__ import annotations", "")) - NOT_REASONS

