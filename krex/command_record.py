@@ -2,15 +2,15 @@
 """What a report says of a whole command, where there is something to say; docs/records.md.
 
 Only a command that may have failed because of others gets such an object: by a time limit of its
-own while it stood still beside somebody's region, or for want of memory. A report is a list of
-regions otherwise. A reader tells them apart by `schema`.
+own while it stood still beside somebody's region, or waited for the device; or for want of memory.
+A report is a list of regions otherwise. A reader tells them apart by `schema`.
 """
 
 from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from krex.record import OOM_MEANING, Count, MemoryRefusal, Seconds
+from krex.record import LIMIT_MEANING, OOM_MEANING, Count, MemoryRefusal, Seconds
 
 SCHEMA: Final = "krex.command"
 SCHEMA_VERSION: Final = 1
@@ -50,6 +50,7 @@ class CommandRecord(Struct, omit_defaults=True, kw_only=True, frozen=True):
     oom_while_shared: Annotated[list[MemoryRefusal] | UnsetType, Meta(description=OOM_MEANING)] = (
         UNSET
     )
+    limit_wait_s: Annotated[Seconds | UnsetType, Meta(description=LIMIT_MEANING)] = UNSET
     timed_pairs_total: Annotated[
         Count | UnsetType,
         Meta(

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from krex.timing_record import Timing
+
 SCHEMA: Final = "krex.region"
 SCHEMA_VERSION: Final = 1
 
@@ -17,7 +19,7 @@ Count = Annotated[int, Meta(ge=0)]
 Seconds = Annotated[float, Meta(ge=0)]
 
 
-class Handshake(Struct, omit_defaults=True, kw_only=True, frozen=True):
+class Handshake(Struct, omit_defaults=True, kw_only=True):
     """How long each step took between a region's turn and its grant."""
 
     heavy_s: Annotated[
@@ -232,68 +234,21 @@ OOM_MEANING = (
 )
 
 
-class Timing(Struct, omit_defaults=True, kw_only=True, frozen=True):
-    """What the calls of the driver say of the timing. docs/audit.md says what each is worth.
+LIMIT_MEANING = (
+    "Seconds of the longest wait for the device, inside a call of the driver or `krex_begin`, of a "
+    "second at least, in which a time limit of the program's own passed (`alarm`, `setitimer`): "
+    "the limit counted that wait, and a handler in Python ran only after it. Of the processes so "
+    "far. Absent: there was none."
+)
 
-    A timed pair is two timing-enabled events whose distance was read, or an OpenCL command whose
-    end was.
-    """
 
-    timed_events: Annotated[
-        Count, Meta(description="Timing-enabled events that were recorded in the region.")
-    ]
-    timed_pairs_inside: Annotated[
-        Count,
-        Meta(description="Pairs with both ends in the region that were read before it ended."),
-    ]
-    timed_pairs_total: Annotated[
-        Count, Meta(description="Pairs that the process had read until then, in its life.")
-    ]
-    timed_pairs_outside: Annotated[
-        Count, Meta(description="Those of them that did not lie in one region, of whatever kind.")
-    ]
-    timed_s: Annotated[
-        Seconds, Meta(description="Seconds of all pairs in the region together, as read.")
-    ]
-    shortest_pair_s: Annotated[
-        Seconds | UnsetType,
-        Meta(description="Seconds of the shortest of them. Absent: there was none."),
-    ] = UNSET
-    shortest_pair_launches: Annotated[
-        Count | UnsetType,
-        Meta(description="Submissions between the two events of that one. Absent likewise."),
-    ] = UNSET
-    cold_start: Annotated[
-        bool,
-        Meta(description="Whether the process's first pair is in it, and no launch came before."),
-    ]
-    below_noise_floor: Annotated[
-        Count, Meta(description="Pairs in the region that took less than 0.1 ms.")
-    ]
-    empty_pairs: Annotated[
-        Count, Meta(description="Pairs with no submission between their two events.")
-    ]
-    uncovered_pairs: Annotated[
-        Count,
-        Meta(
-            description="Pairs with launches, by the thread that timed them, on a stream that the "
-            "stop event is not behind."
-        ),
-    ]
-    shared_pairs: Annotated[
-        Count, Meta(description="Pairs between whose events other threads submitted.")
-    ]
-    pairs_with_work_behind: Annotated[
-        Count,
-        Meta(description="Pairs with submissions between the stop event and its read-out."),
-    ]
-    disturbed_pairs: Annotated[
-        Count,
-        Meta(
-            description="Pairs between whose events memory was allocated or code loaded, by the "
-            "calls of the program."
-        ),
-    ]
+class EarlierHold(Struct, kw_only=True, frozen=True):
+    """A hold that a region yielded, and came back for another."""
+
+    hold_id: Annotated[str, Meta(description="As `hold_id` of the region.")]
+    granted_ns: Annotated[Count, Meta(description="Likewise.")]
+    released_ns: Annotated[Count, Meta(description="Likewise.")]
+    holder_pids: Annotated[list[int], Meta(description="Likewise.")]
 
 
 class RegionRecord(Struct, omit_defaults=True, kw_only=True):
@@ -359,8 +314,8 @@ class RegionRecord(Struct, omit_defaults=True, kw_only=True):
     exclusive: Annotated[
         bool,
         Meta(
-            description="True: certain, from the grant to the end, that no sibling used the "
-            "device. False: it was not so, or not certain; `reasons` says why."
+            description="True: certain, from the grant to the end of each hold, that no sibling "
+            "used the device. False: it was not so, or not certain; `reasons` says why."
         ),
     ]
     reasons: Annotated[
@@ -403,18 +358,27 @@ class RegionRecord(Struct, omit_defaults=True, kw_only=True):
             "included. Absent like `granted_ns`."
         ),
     ] = UNSET
+    earlier_holds: Annotated[
+        list[EarlierHold] | UnsetType,
+        Meta(
+            description="Those that it had before that of `hold_id`, and yielded because it stood "
+            "idle while others waited; between two of them it had no protection. `hold_id`, "
+            "`granted_ns`, `released_ns`, `holder_pids` are the last one's. Absent: it had none."
+        ),
+    ] = UNSET
     wait_s: Annotated[
         Seconds,
         Meta(
             description="Seconds from the request to the grant (exclusive or not), the handshake "
-            "included; for a region that ended ungranted, to its end."
+            "included; for a region that ended ungranted, to its end. Of all its requests together."
         ),
     ]
     hold_s: Annotated[
         Seconds | UnsetType,
         Meta(
-            description="Seconds from the grant (exclusive or not) to the region's end. Absent: it "
-            "ended ungranted, or nobody saw its end."
+            description="Seconds from the grant (exclusive or not) to the region's end, or to "
+            "where it yielded; of all its holds together. Absent: it ended ungranted, or nobody "
+            "saw its end."
         ),
     ] = UNSET
     handshake: Annotated[
@@ -448,6 +412,7 @@ class RegionRecord(Struct, omit_defaults=True, kw_only=True):
             "process so far, whether inside this region or not. Absent: nobody saw its end."
         ),
     ] = UNSET
+    limit_wait_s: Annotated[Seconds | UnsetType, Meta(description=LIMIT_MEANING)] = UNSET
     work_at_end: Annotated[
         bool | UnsetType,
         Meta(

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit.h"
 #include "futex.h"
 #include "gate.h"
 #include "region.h"
@@ -32,6 +33,8 @@ static struct {
     int mark; /* -1: none */
     uint32_t granted;
     bool by_events;
+    bool
+        is_to_end; /* the controller has asked for it, and the program waited, but read nothing yet */
 } held = {.mark = -1};
 
 static uint32_t armed; /* how many times */
@@ -44,19 +47,26 @@ static void start_over_in_child(void) {
     busy = false;
 }
 
-static void prepare(void) {
-    pthread_atfork(NULL, NULL, start_over_in_child);
-    if (krex_region_has("events"))
-        __atomic_or_fetch(&krex_arm_state, KREX_BY_EVENTS, __ATOMIC_RELAXED);
+static void prepare(void) { pthread_atfork(NULL, NULL, start_over_in_child); }
+
+/* By default they mark where nothing else does. The look comes last: krex_region_expect says so first,
+ * and then ends what has begun here. */
+static void read_region(void) {
+    bool asked = krex_region_has("events");
+    if (asked || krex_region_auto())
+        __atomic_or_fetch(&krex_arm_state, KREX_BY_EVENTS, __ATOMIC_SEQ_CST);
+    if (krex_region_explicit() || (!asked && krex_region_expected()))
+        __atomic_and_fetch(&krex_arm_state, ~(uint32_t)KREX_BY_EVENTS, __ATOMIC_SEQ_CST);
 }
 
-void krex_arm_prepare(void) {
+void krex_arm_events(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, prepare);
+    pthread_once(&once, read_region);
 }
 
 static bool take_lock_now(void) {
-    krex_arm_prepare();
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, prepare);
     if (busy)
         return false;
     busy = true;
@@ -88,10 +98,18 @@ static bool is_held(void) {
 
 static uint32_t *state(void) { return &krex_process.block->marks[held.mark]; }
 
+/* Pairs of a mark that had several holds, but for those that it has read, may lie in two of them. */
+static void note_unread(void) {
+    struct krex_audit *audit = krex_region_audit(held.region);
+    if (audit && krex_region_came_back(held.region))
+        __atomic_fetch_add(&audit->split, krex_audit_unread(), __ATOMIC_RELAXED);
+}
+
 /* The word may be another mark's by now if the controller has ended ours. */
 static void leave(void) {
     static const uint32_t states[] = {KREX_MARK_EXCLUSIVE, KREX_MARK_SHARED, KREX_MARK_IDLE,
-                                      KREX_MARK_CLOSING};
+                                      KREX_MARK_CLOSING, KREX_MARK_YIELDED};
+    note_unread();
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
         if (krex_region_audit(held.region))
             krex_mark_leave_from(held.mark, states[i]);
@@ -106,10 +124,12 @@ static void note_gap(struct krex_audit *audit) {
 }
 
 /* Goes on with a mark that was idle. False: the controller has ended it meanwhile, and by now the word
- * may be another mark's, which is never idle. */
+ * may be another mark's, which is never idle. One that is to end does, whoever reads its events. */
 static bool go_on(void) {
     struct krex_audit *audit = krex_region_audit(held.region);
-    if (audit && krex_cas_u32(state(), KREX_MARK_IDLE, held.granted))
+    if (held.is_to_end)
+        krex_mark_leave_from(held.mark, KREX_MARK_IDLE);
+    else if (audit && krex_cas_u32(state(), KREX_MARK_IDLE, held.granted))
         note_gap(audit);
     return audit && krex_region_audit(held.region) == audit;
 }
@@ -118,8 +138,7 @@ static bool go_on(void) {
 static void await_grant(int mark) {
     asking = 1;
     pthread_mutex_unlock(&lock);
-    while (krex_mark_wait(mark, 0.1) == 1) {
-    }
+    krex_mark_await(mark);
     pthread_mutex_lock(&lock);
     asking = 0;
     krex_futex_wake_all(&asking);
@@ -132,9 +151,20 @@ static void begin(const char *by, const char *what, bool by_events) {
     await_grant(mark);
     held.mark = mark;
     held.by_events = by_events;
+    held.is_to_end = false;
     held.generation = krex_process.generation;
     held.granted = krex_load_acquire(state());
     held.region = krex_region_name(mark);
+    if (by_events && !(krex_load_acquire(&krex_arm_state) & KREX_BY_EVENTS))
+        leave(); /* the program has begun to mark by itself meanwhile */
+}
+
+/* Under the lock. Asks for the device anew if the controller has given it to others meanwhile. */
+static void come_back(void) {
+    if (!krex_mark_request_again(held.mark, name, marker))
+        return;
+    await_grant(held.mark);
+    held.granted = krex_load_acquire(state());
 }
 
 /* Under the lock. Who is armed has its own record, whatever events have marked until then. */
@@ -144,8 +174,12 @@ static void acquire(void) {
         held.mark = -1;
     if (is_held() && held.by_events && !by_events)
         leave();
-    if (is_held() || krex_region_explicit())
+    if (krex_region_explicit())
         return;
+    if (is_held()) {
+        come_back();
+        return;
+    }
     if (by_events)
         begin("events", "", true);
     else
@@ -172,8 +206,8 @@ static void become_idle(bool is_read) {
         return;
     if (is_read)
         krex_mark_leave_from(held.mark, KREX_MARK_CLOSING);
-    else
-        krex_cas_u32(state(), KREX_MARK_CLOSING, KREX_MARK_IDLE);
+    else if (krex_cas_u32(state(), KREX_MARK_CLOSING, KREX_MARK_IDLE))
+        held.is_to_end = true;
 }
 
 void krex_arm_idle_slow(bool is_read) {
@@ -181,6 +215,17 @@ void krex_arm_idle_slow(bool is_read) {
     if (take_lock_now()) {
         if (is_held())
             become_idle(is_read);
+        give_lock();
+    }
+    errno = saved;
+}
+
+void krex_arm_not_by_events(void) {
+    int saved = errno;
+    __atomic_and_fetch(&krex_arm_state, ~(uint32_t)KREX_BY_EVENTS, __ATOMIC_SEQ_CST);
+    if (take_lock_now()) {
+        if (is_held() && held.by_events)
+            leave();
         give_lock();
     }
     errno = saved;

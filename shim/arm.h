@@ -5,12 +5,13 @@
  * Armed (krex_region_arm, an NVTX range), it begins at the first timing-enabled event, or at the first
  * submission after a synchronisation that followed a submission, whatever comes first; and ends when
  * nobody is armed. What a timing function does before that, its first compile above all, holds no
- * device. With KREX_REGION=events it begins at the first timing-enabled event, and ends when all timed
+ * device. Where nobody is armed it begins at the first timing-enabled event, and ends when all timed
  * events are read, or waited for, and no further one follows soon: the controller decides how soon, so
- * a loop is one mark (board.h, KREX_MARK_IDLE).
+ * a loop is one mark (board.h, KREX_MARK_IDLE). So by KREX_REGION=events; and by default, unless the
+ * program has marks of its own.
  *
- * While nobody is armed and events mark nothing, all of this costs a relaxed load where events are
- * recorded, read and waited for, and nothing elsewhere.
+ * In a process that arms nothing and makes no timing-enabled event, all of this costs a relaxed load
+ * where events are recorded, read and waited for, and nothing elsewhere.
  */
 #ifndef KREX_ARM_H
 #define KREX_ARM_H
@@ -54,7 +55,9 @@ void krex_arm(const char *marker, const char *name);
 void krex_arm_at_once(const char *marker, const char *name);
 void krex_disarm(void);
 
-/* Reads KREX_REGION, once; called when the process first makes an event or a context. */
-void krex_arm_prepare(void);
+/* The process times: what it records for that may begin a mark now. */
+void krex_arm_events(void);
+/* From now on events begin no mark, and one that they have begun ends: the program marks by itself. */
+void krex_arm_not_by_events(void);
 
 #endif

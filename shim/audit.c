@@ -94,7 +94,8 @@ static struct krex_event *put(const void *event) {
 
 void krex_audit_event_made(const void *event, bool timing) {
     int saved = errno;
-    krex_arm_prepare();
+    if (timing)
+        krex_arm_events();
     if (take_lock()) {
         struct krex_event *e = put(event);
         if (e)
@@ -181,7 +182,6 @@ void krex_audit_joined(const void *stream, const void *event) {
 
 void krex_audit_command(const void *event, const void *stream) {
     int saved = errno;
-    krex_arm_prepare();
     if (krex_load_relaxed(&krex_process.generation) && take_lock()) {
         struct krex_event *e = put(event);
         if (e) {
@@ -247,15 +247,26 @@ static void judge(struct krex_audit *a, const struct pair *p, bool cold) {
     __atomic_fetch_add(&a->pairs, 1, __ATOMIC_RELEASE); /* pairs with krex_block_audit */
 }
 
+static void count_split(uint64_t region) {
+    struct krex_audit *mark = krex_region_audit(region);
+    if (mark)
+        count(&mark->split, 1);
+}
+
 static void judge_pair(const struct pair *p) {
-    struct krex_audit *mark = NULL;
     bool cold = is_cold(p);
-    if (p->start.region == p->stop.region)
-        mark = krex_region_audit(p->start.region);
     judge(&krex_process.block->audit, p, cold);
+    if (p->start.region != p->stop.region) {
+        count_split(p->start.region);
+        count_split(p->stop.region);
+        return;
+    }
+    struct krex_audit *mark = krex_region_audit(p->start.region);
     if (mark)
         judge(mark, p, cold);
 }
+
+uint32_t krex_audit_unread(void) { return krex_load_relaxed(&unread); }
 
 /* What the program reads again is no further pair. */
 static bool begin_pair(struct pair *p, const void *start, const void *stop) {

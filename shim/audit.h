@@ -31,6 +31,8 @@ void krex_audit_joined(const void *stream, const void *event);
 void krex_audit_no_work(void);
 /* The distance of two events was read. For one that is both, the end of a command: twice the same. */
 void krex_audit_read(const void *start, const void *stop, uint64_t ns);
+/* How many timed events were recorded and not read since. */
+uint32_t krex_audit_unread(void);
 void krex_audit_synchronised_slow(const void *stream, const void *event);
 /* The program waited for a stream, for an event, or (both NULL) for all. */
 static inline void krex_audit_synchronised(const void *stream, const void *event) {

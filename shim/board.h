@@ -25,7 +25,7 @@
  * seen announced by the scan, or sees the closed gate: there is no third case. A process that could
  * not register for membarrier fences itself (KREX_FLAG_SELF_FENCED); a closer whose membarrier fails
  * beside one that does not has its swap undone. A heavy call is the same with the word and the gate
- * of that name, and a full fence of its own.
+ * of that name, and a full fence of its own, so that its closer needs no membarrier.
  *
  * A thread without a word adds to a counter in place of the announce, and subtracts to retract; so
  * does a signal handler's submission while the call below it is announced and not yet past the gate.
@@ -66,8 +66,8 @@
 
 #define KREX_BOARD_MAGIC UINT64_C(0x31647261786572b4)
 enum {
-    KREX_BOARD_ABI = 3,
-    KREX_BOARD_COMPAT = 3,
+    KREX_BOARD_ABI = 4,
+    KREX_BOARD_COMPAT = 4,
     /* Processes on a device. A process that finds no free block runs unprotected and says so; every
      * region beside it is not exclusive. */
     KREX_BLOCKS = 256,
@@ -100,7 +100,11 @@ enum krex_block_flag {
  * or SHARED for IDLE; the next timed event swaps it back. The controller swaps IDLE for LEAVING once
  * that has lasted, and EXCLUSIVE or SHARED for CLOSING if the mark is to end at the next read-out,
  * where the client then leaves. One that met its limit is FREE at once. The client finds out by its
- * next swap, which fails. */
+ * next swap, which fails.
+ *
+ * And for the mark of what is armed (arm.c), which may yield: the controller swaps EXCLUSIVE for
+ * YIELDED, and the device is others'. The mark stays its process's: at its next timing the client swaps
+ * YIELDED for REQUESTED and asks anew, at its end for LEAVING. */
 enum krex_mark_state {
     KREX_MARK_FREE = 0,
     KREX_MARK_REQUESTED = 1,
@@ -109,6 +113,7 @@ enum krex_mark_state {
     KREX_MARK_LEAVING = 4,
     KREX_MARK_IDLE = 5,
     KREX_MARK_CLOSING = 6,
+    KREX_MARK_YIELDED = 7,
 };
 
 /* What the timed pairs of a mark, or of a process, were like; a pair is two timing-enabled events whose
@@ -130,10 +135,16 @@ struct krex_audit {
     uint32_t by_others;    /* submissions by other threads than the one that recorded them */
     uint32_t after_stop;   /* work submitted after the stop and before its read-out */
     uint32_t disturbed;    /* memory was allocated, or code loaded, between the two */
-    uint32_t pad[13];
+    uint32_t split;        /* began or ended in a hold that the other end is not in, or may do so */
+    uint32_t pad[12];
 };
 
 enum { KREX_NOISE_FLOOR_NS = 100000 };
+
+/* In a drain request: no epoch, but the number of a question, which a holder is asked in the middle of
+ * its hold. It submits on under the same epoch, which therefore must not count as drained. Neither half
+ * is that of an epoch. */
+#define KREX_ASK_IDLE UINT64_C(0x8000000080000000)
 
 /* One thread's words. Only the thread in `tid` writes; the controller reads after a membarrier. What
  * a thread leaves in them when it ends, its epoch and its count, stays: the next owner goes on. */
@@ -151,15 +162,18 @@ struct krex_block {
     uint32_t flags;           /* client sets bits, controller clears all when it frees the block */
     uint32_t words_used;      /* client: words [0, words_used) were ever taken */
     uint64_t longest_wait_ns; /* client: longest wait at the gate */
-    uint64_t line0[5];
+    uint64_t limit_wait_ns; /* client: longest wait in which a limit of its own passed (limit.h) */
+    uint64_t line0[4];
 
     uint64_t pass;   /* controller; pairs with the gate swap that follows it */
     uint64_t ticket; /* controller: the number of the last ticket it gave; futex on the low half */
     uint64_t line1[6];
 
-    uint64_t drain_request; /* controller: drain for this epoch; futex on the low half */
-    uint64_t drained;       /* drainer: all that was submitted up to this epoch is complete */
-    uint64_t line2[6];
+    /* Controller: drain for this epoch, or answer this question (KREX_ASK_IDLE); futex on the low half */
+    uint64_t drain_request;
+    uint64_t drained; /* drainer: all that was submitted up to this epoch is complete */
+    uint64_t idle;    /* drainer: when this question was asked, or later, nothing was outstanding */
+    uint64_t line2[5];
 
     /* Clients, by locked adds: what is not announced in a word. */
     uint64_t overflow_announced; /* submissions that may be inside the driver */
@@ -186,7 +200,9 @@ struct krex_board {
     uint32_t blocks;
     int32_t controller_pid;
     char device_key[KREX_DEVICE_KEY_SIZE];
-    uint64_t line0[4];
+    uint32_t blocks_used; /* controller: blocks [0, blocks_used) were ever reserved */
+    uint32_t pad;
+    uint64_t line0[3];
 
     uint64_t lease_deadline_ns; /* controller; CLOCK_MONOTONIC; waiters read it */
     uint64_t line1[7];

@@ -16,6 +16,7 @@
 #include "gate.h"
 #include "log.h"
 #include "stop.h"
+#include "unmarked.h"
 #include "vendor.h"
 
 #define HELLO_TIMEOUT_S 5
@@ -209,7 +210,8 @@ static void drain(struct krex_block *b, uint64_t request) {
     while (krex_load_acquire(&b->drain_request) == request) {
         if (drain_done()) {
             krex_stop_at("drain-done");
-            krex_store_release(&b->drained, request); /* pairs with krex_block_drained */
+            /* Pairs with krex_block_drained, and with krex_block_is_idle. */
+            krex_store_release(request & KREX_ASK_IDLE ? &b->idle : &b->drained, request);
             krex_stop_at("drain-told");
             break;
         }
@@ -324,6 +326,7 @@ static void register_process(const char *device) {
     const char *failure = hello(device);
     attached = !failure;
     tried_pid = getpid();
+    krex_say_if_unmarked();
     if (attached)
         krex_stop_at("registered");
     if (failure)

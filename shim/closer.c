@@ -33,6 +33,8 @@ int krex_block_reserve(struct krex_board *board, int pid) {
             continue;
         b->pid = pid;
         krex_store_release(&b->state, KREX_BLOCK_RESERVED);
+        if (board->blocks_used <= (uint32_t)i)
+            board->blocks_used = (uint32_t)i + 1;
         return i;
     }
     return -1;
@@ -62,7 +64,7 @@ int krex_gate_fence(void) {
 
 /* A block that becomes live after this look announces after its own full fence, and sees our swap. */
 static int all_fence_themselves(const struct krex_board *board) {
-    for (int i = 0; i < KREX_BLOCKS; i++) {
+    for (uint32_t i = 0; i < board->blocks_used; i++) {
         const struct krex_block *b = &board->block[i];
         if (krex_load_acquire(&b->state) == KREX_BLOCK_LIVE &&
             !(krex_load_acquire(&b->flags) & KREX_FLAG_SELF_FENCED))
@@ -77,6 +79,10 @@ int krex_gate_swap(struct krex_board *board, int which, uint64_t expected) {
         return krex_gate_reopen(board, gate, expected);
     if (!krex_cas_u64(gate, expected, expected + 1))
         return 0;
+    if (which) { /* who makes a heavy call has paid for his half himself */
+        krex_full_fence();
+        return 1;
+    }
     int failure = krex_gate_fence(); /* pairs with the announce: see board.h */
     if (!failure || all_fence_themselves(board))
         return 1;
@@ -109,7 +115,7 @@ int krex_in_flight(const struct krex_board *board, int which, uint64_t epoch, in
     if (block >= 0)
         return block_in_flight(&board->block[block], which, UINT64_MAX);
     int n = 0;
-    for (int i = 0; i < KREX_BLOCKS; i++)
+    for (uint32_t i = 0; i < board->blocks_used; i++)
         if (waits_for(&board->block[i], epoch))
             n += block_in_flight(&board->block[i], which, epoch);
     return n;
@@ -117,7 +123,7 @@ int krex_in_flight(const struct krex_board *board, int which, uint64_t epoch, in
 
 int krex_long_open(const struct krex_board *board, uint64_t epoch) {
     int n = 0;
-    for (int i = 0; i < KREX_BLOCKS; i++)
+    for (uint32_t i = 0; i < board->blocks_used; i++)
         if (waits_for(&board->block[i], epoch))
             n += (int)krex_load_acquire(&board->block[i].heavy_open);
     return n;
@@ -143,7 +149,8 @@ int krex_block_clean(const struct krex_board *board, int index) {
 uint64_t krex_block_submissions(const struct krex_board *board, int index) {
     const struct krex_block *b = &board->block[index];
     uint64_t n = krex_load_relaxed(&b->overflow_count);
-    for (uint32_t i = 0; i < KREX_WORDS; i++)
+    uint32_t used = words_used(b);
+    for (uint32_t i = 0; i < used; i++)
         n += krex_load_relaxed(&b->words[i].count);
     return n;
 }
@@ -171,8 +178,9 @@ uint64_t krex_block_ticket(const struct krex_board *board, int index) {
 
 void krex_block_pass(struct krex_board *board, int index, uint64_t epoch) {
     krex_store_release(&board->block[index].pass, epoch);
-    /* A waiter of the new holder sleeps on a gate word, which does not change now. */
-    if (epoch) {
+    /* A waiter of the new holder sleeps on a gate word, which does not change now. At an open gate
+     * nobody sleeps, and nobody but our caller shuts it. */
+    if (epoch && krex_load_relaxed(&board->heavy_gate) & 1) {
         krex_futex_wake_all(&board->gate);
         krex_futex_wake_all(&board->heavy_gate);
     }

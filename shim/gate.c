@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "futex.h"
+#include "limit.h"
 #include "reopen.h"
 #include "stop.h"
 
@@ -147,7 +148,7 @@ static void wait_at(uint64_t *gate, uint64_t epoch) {
     uint64_t generation = attached_to;
     struct krex_board *board = krex_process.board;
     struct krex_block *block = krex_process.block;
-    uint64_t started = krex_now_ns();
+    uint64_t started = krex_now_ns(), limit_ns = krex_limit_ns();
     while (krex_load_acquire(gate) == epoch && !krex_may_pass(block, epoch)) {
         if (krex_load_relaxed(&krex_process.generation) != generation)
             return;
@@ -160,8 +161,11 @@ static void wait_at(uint64_t *gate, uint64_t epoch) {
         krex_futex_wait(gate, (uint32_t)epoch,
                         end - now < WAIT_SLICE_NS ? end - now + 1 : WAIT_SLICE_NS);
     }
-    if (krex_load_relaxed(&krex_process.generation) == generation)
-        krex_raise_u64(&block->longest_wait_ns, krex_now_ns() - started);
+    uint64_t waited = krex_now_ns() - started;
+    if (krex_load_relaxed(&krex_process.generation) != generation)
+        return;
+    krex_raise_u64(&block->longest_wait_ns, waited);
+    krex_limit_waited(block, limit_ns, waited);
 }
 
 /* The fast path's rule with a full fence of its own. False: retracted, see krex_gate_enter. */

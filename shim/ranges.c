@@ -34,7 +34,6 @@ static void read_ranges(void) {
     for (const char *rest = NULL, *item; (item = krex_region_item(&rest, &length));)
         if (length > 5 && !strncmp(item, "nvtx:", 5))
             ask_for(item + 5, length - 5);
-    krex_arm_prepare();
 }
 
 bool krex_ranges_asked(void) {

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arm.h"
 #include "client.h"
 #include "futex.h"
 #include "gate.h"
+#include "limit.h"
 #include "log.h"
 #include "region.h"
 #include "stop.h"
@@ -23,8 +25,11 @@ static __thread int mark;       /* the outermost one's index in the block; -1: i
 static __thread uint64_t began; /* the generation of the process that began it */
 
 static uint32_t marked_itself;
-/* By mark: the region that it is, or was last. A region's name is made of its number and its mark. */
+static uint64_t may_mark_itself;
+/* By mark: the region that it is, or was last. A region's name is made of its number, its hold, and its
+ * mark. No pair lasts for so many holds that it would meet the same number of one again. */
 static uint64_t regions[KREX_MARKS];
+enum { HOLDS = 256, NAMES = HOLDS * KREX_MARKS };
 #define HANDED_DOWN (UINT64_C(1) << 63)
 static bool joins[KREX_MARKS]; /* it was requested in a hold that was handed down */
 static uint64_t own_epoch;     /* of the last hold that a mark of ours began */
@@ -66,7 +71,22 @@ bool krex_region_has(const char *wanted) {
 
 bool krex_region_disabled(void) { return krex_region_has("none"); }
 
+bool krex_region_auto(void) {
+    const char *rest = NULL;
+    size_t length = 0;
+    return !krex_region_item(&rest, &length) || krex_region_has("auto");
+}
+
 bool krex_region_explicit(void) { return krex_load_relaxed(&marked_itself); }
+
+bool krex_region_expected(void) { return krex_load_relaxed(&may_mark_itself); }
+
+/* The program may have marks of its own: it has what it takes. */
+EXPORT void krex_region_expect(void) {
+    krex_add_seq_cst(&may_mark_itself, 1);
+    if (!krex_region_has("events"))
+        krex_arm_not_by_events();
+}
 
 /* A process forked inside a region inherits this thread's words, but none of its parent's marks: it
  * shares the parent's hold, and its own outermost mark is the next it begins. Its generation differs,
@@ -99,7 +119,7 @@ static uint64_t handed_down(void) {
 static void name_region(int i) {
     static uint64_t number;
     memset(&krex_process.block->audits[i], 0, sizeof krex_process.block->audits[i]);
-    krex_store_release(&regions[i], krex_add_seq_cst(&number, 1) * KREX_MARKS + (uint64_t)i);
+    krex_store_release(&regions[i], krex_add_seq_cst(&number, 1) * NAMES + (uint64_t)i);
 }
 
 int krex_mark_request(const char *name, const char *marker) {
@@ -117,12 +137,36 @@ int krex_mark_request(const char *name, const char *marker) {
     return -1;
 }
 
+static void name_next_hold(int i) {
+    uint64_t region = krex_load_relaxed(&regions[i]), hold = region / KREX_MARKS % HOLDS;
+    uint64_t next = hold % (HOLDS - 1) + 1; /* never that of the first again */
+    krex_store_release(&regions[i], region - region % NAMES + next * KREX_MARKS + (uint64_t)i);
+}
+
+bool krex_mark_request_again(int i, const char *name, const char *marker) {
+    uint32_t *state = &krex_process.block->marks[i];
+    if (!krex_cas_u32(state, KREX_MARK_YIELDED, KREX_MARK_REQUESTED))
+        return false;
+    name_next_hold(i);
+    joins[i] = handed_down() != 0;
+    uint64_t tid = (uint64_t)syscall(SYS_gettid);
+    if (krex_client_send(KREX_WIRE_ENTER, (uint32_t)i, tid, name, marker))
+        return true;
+    krex_store_release(state, KREX_MARK_YIELDED);
+    return false;
+}
+
+static void mark_itself(void) {
+    if (krex_cas_u32(&marked_itself, 0, 1))
+        krex_arm_not_by_events();
+}
+
 /* Returns 1 when a wait is needed, 0 when none is: nested, switched off, or no controller. */
 EXPORT int krex_region_begin(const char *name) {
     forget_parents_mark();
     if (depth++)
         return 0;
-    krex_store_relaxed(&marked_itself, 1);
+    mark_itself();
     mark = krex_mark_request(name, "");
     began = krex_process.generation;
     if (mark < 0)
@@ -157,6 +201,13 @@ int krex_mark_wait(int i, double timeout_s) {
     /* The controller is dead or stuck. Take the request back, so that one that resumes cannot grant
      * what has begun without it; if it granted just now, look again. */
     return krex_cas_u32(state, KREX_MARK_REQUESTED, KREX_MARK_SHARED) ? 2 : 1;
+}
+
+void krex_mark_await(int i) {
+    uint64_t started = krex_now_ns(), limit_ns = krex_limit_ns();
+    while (krex_mark_wait(i, 0.1) == 1) {
+    }
+    krex_limit_waited(krex_process.block, limit_ns, krex_now_ns() - started);
 }
 
 /* Counted here, because the program goes on before the controller has read that its region ended. */
@@ -220,8 +271,13 @@ struct krex_audit *krex_region_audit(uint64_t region) {
     int i = (int)(region % KREX_MARKS);
     uint32_t state = krex_load_acquire(&krex_process.block->marks[i]);
     bool ended = state == KREX_MARK_FREE || state == KREX_MARK_LEAVING;
-    return ended || krex_load_relaxed(&regions[i]) != region ? NULL
-                                                             : &krex_process.block->audits[i];
+    bool same = krex_load_relaxed(&regions[i]) / NAMES == region / NAMES;
+    return ended || !same ? NULL : &krex_process.block->audits[i];
+}
+
+bool krex_region_came_back(uint64_t region) {
+    uint64_t now = krex_load_relaxed(&regions[region % KREX_MARKS]);
+    return now / NAMES == region / NAMES && now % NAMES >= KREX_MARKS;
 }
 
 /* How many marks this thread is in: an interpreter that is interrupted around krex_region_begin asks
@@ -234,6 +290,5 @@ EXPORT int krex_region_depth(void) {
 /* Enters a region: the C and C++ way, which waits to the end. */
 EXPORT void krex_region_enter(const char *name) {
     if (krex_region_begin(name))
-        while (krex_region_wait(0.1) == 1) {
-        }
+        krex_mark_await(mark);
 }

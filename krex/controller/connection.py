@@ -16,7 +16,7 @@ from krex.controller import memory
 from krex.controller.command import Command
 from krex.controller.device import Device
 from krex.controller.farewell import command_record
-from krex.controller.mark import CommandMark, Process, ThreadMark
+from krex.controller.mark import CommandMark, Process, ThreadMark, asking
 from krex.controller.outbox import Outbox
 from krex.controller.peer import Peer, has_ended, receive
 from krex.controller.placement import place
@@ -332,10 +332,10 @@ class Connection:
         elif self.process is None:
             return
         elif m.type == lib.KREX_WIRE_ENTER and m.slot < lib.KREX_MARKS:
-            if lost := self.marks.pop(m.slot, None):
-                self.process.device.leave(lost)  # its end never got here: our queue was full
             marker = ffi.string(m.text2).decode(errors="replace") or "explicit"
-            mark = self.marks[m.slot] = ThreadMark(self.process, m.slot, text, m.value, marker)
+            before = self.marks.pop(m.slot, None)
+            mark = asking(before, self.process, m.slot, text, m.value, marker)
+            self.marks[m.slot] = mark
             mark.command.opened(mark.record)
             self.process.device.enter(mark)
         elif m.type == lib.KREX_WIRE_LEAVE and m.slot < lib.KREX_MARKS:
@@ -369,6 +369,8 @@ class Connection:
             mark.submissions_at_end = submissions
             self.process.device.leave(mark)
         else:
+            if mark:
+                mark.finish()
             lib.krex_mark_move(board, block, slot, lib.KREX_MARK_LEAVING, lib.KREX_MARK_FREE)
 
     def _hello(self, key: str, token: str, fds: list[int]) -> None:
@@ -471,6 +473,8 @@ class Connection:
         process, self.process = self.process, None
         del self.server.registered[self.pid]
         self.server.tickets.forget(process)
+        for mark in self.marks.values():
+            mark.finish("process_died")
         process.device.gone(process, self.marks.values())
         command = process.command
         if command.id.startswith("p-") and not command.processes():

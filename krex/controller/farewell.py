@@ -44,6 +44,7 @@ def command_record(command: "Command", status: object) -> CommandRecord | None:
         longest_freeze_s=still.longest_s,
         after_thaw_s=UNSET if still.ago_s is None else still.ago_s,
         oom_while_shared=list(command.refusals) or UNSET,
+        limit_wait_s=command.limit_wait_s() or UNSET,
         timed_pairs_total=timed.sums["pairs"],
         timed_pairs_outside=timed.outside,
         limit_suspected=suspects_limit(still, status, duration_s),

@@ -55,7 +55,8 @@ class Hold:
         self._reason = ""  # why it is not exclusive
         self._handshake = Handshake()
         self._siblings_then: Siblings | UnsetType = UNSET
-        self._freezing = self._spoiled = False
+        self._freezing = False
+        self._spoiled = ""  # why
         self._holders: set[int] = set()  # all that ever had the pass
         self._epoch = 0  # the closed one; 0: we have closed nothing
         self._lapses = 0
@@ -96,6 +97,10 @@ class Hold:
     def covers(self, process: "Process") -> bool:
         """Whether the process belongs to the holder."""
         return self.first.covers(process)
+
+    def _covered(self) -> "list[Process]":
+        """The processes that do, now."""
+        return [p for p in self.first.command.processes() if self.covers(p)]
 
     def registered(self, process: "Process") -> None:
         """A process joined the board: a late child of the holder gets the pass."""
@@ -150,7 +155,7 @@ class Hold:
 
     def spoil(self, reason: str) -> None:
         """No mark that it serves now is exclusive any more."""
-        self._spoiled = True
+        self._spoiled = reason
         for mark in self.marks:
             mark.not_exclusive(reason)
 
@@ -174,7 +179,7 @@ class Hold:
             raise Abort("gate_found_closed")
         self._step_began = time.monotonic()
         self._epoch = epoch + 1
-        for p in filter(self.covers, self.device.processes.values()):
+        for p in self._covered():
             self._holders.add(p.pid)
             lib.krex_block_pass(board, p.block, self._epoch)
         try:
@@ -189,7 +194,7 @@ class Hold:
         stop_at("in-flight-zero")
         self._step_done("in_flight_s")
         # Only now: who registered until the gate was shut may have submitted.
-        siblings = [p for p in self.device.processes.values() if not self.covers(p)]
+        siblings = [p for p in self.device.processes.values() if p.pid not in self._holders]
         dirty = list(filter(self._is_dirty, siblings))
         left_s = DRAIN_DEADLINE_S - (time.monotonic() - began)
         await self._drain(dirty, *self._limit(left_s, "sibling_not_drained"))
@@ -197,14 +202,17 @@ class Hold:
         self._step_done("drain_s")
         self._company.ask_at_start()
         if self._freezes:
-            await self._freeze()
-            stop_at("frozen")
-            self._step_done("freeze_s")
+            self._begin_freeze()
+        # Meanwhile they come to stand still, on the other cores.
         self._siblings_then = self._describe(siblings, len(dirty))
-        self._pin()
         if reason := self._noted_reason(self.first):
             raise Abort(reason)
         await self._company.hear(shut=True)
+        if self._freezes:
+            await self._await_frozen()
+            stop_at("frozen")
+            self._step_done("freeze_s")
+        self._pin()
         stop_at("before-grant")
         self._look()
         self.exclusive = True
@@ -226,8 +234,7 @@ class Hold:
     def _pin(self) -> None:
         """The holder's submitting threads, if there are CPUs to pin them to."""
         if self._pins.wanted:
-            holders = [p for p in self.device.processes.values() if self.covers(p)]
-            self._pins.pin(holders, self.marks)
+            self._pins.pin(self._covered(), self.marks)
             stop_at("pinned")
             self._step_done("pin_s")
 
@@ -261,6 +268,8 @@ class Hold:
             raise Abort("lease_lost")
         if not self.granted and not self.marks:
             raise Abort("left_while_waiting")
+        if not self.granted and self._spoiled:
+            raise Abort(self._spoiled)
 
     def is_certain(self) -> bool:
         """Whether the gate is as we closed it, and nobody had a reason to open it or to thaw."""
@@ -300,12 +309,14 @@ class Hold:
         left_s = max(self.first.queued + limit_s - time.monotonic(), LEAST_STEP_S)
         return (left_s, "max_wait_exceeded") if left_s < step_s else (step_s, reason)
 
-    async def _freeze(self) -> None:
+    def _begin_freeze(self) -> None:
         self._freezing = True
         self._frozen = [c for c in self._siblings() if c.group and not self._shares_pipe(c)]
-        running = [c.group for c in self._frozen if c.group]
-        together.freeze(running)
+        together.freeze(c.group for c in self._frozen if c.group)
         stop_at("freezing")
+
+    async def _await_frozen(self) -> None:
+        running = [c.group for c in self._frozen if c.group]
         running = together.await_frozen(running, PATIENCE_S)
 
         def all_stand_still() -> bool:
@@ -318,8 +329,7 @@ class Hold:
     def _step_done(self, name: str) -> None:
         """Note how long it took, also for a handshake that fails later."""
         now = time.monotonic()
-        taken = {name: now - self._step_began}
-        self._handshake = replace(self._handshake, **taken)
+        setattr(self._handshake, name, now - self._step_began)
         self._step_began = now
 
     def grant(self) -> None:
@@ -350,7 +360,7 @@ class Hold:
         began = time.monotonic()
         stop_at("leaving")
         board = self.board.c
-        holders = [p for p in self.device.processes.values() if self.covers(p)]
+        holders = self._covered()
         for p in holders:
             lib.krex_block_pass(board, p.block, 0)
         lib.krex_gate_fence()

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from krex.controller.idle import Idle
 from krex.controller.mark import ThreadMark
 
 if TYPE_CHECKING:
@@ -59,12 +60,14 @@ class Linger:
         self._gaps: WeakKeyDictionary[Command, Gaps] = WeakKeyDictionary()
         self._of_events: set[ThreadMark] = set()
         self._task: asyncio.Task[None] | None = None
+        self._idle = Idle(device)
 
     def entered(self, mark: "Mark") -> None:
         """A mark asks for the device."""
         if not mark.is_automatic:
             return
         self._gaps.setdefault(mark.command, Gaps()).entered()
+        self._idle.watch()
         if isinstance(mark, ThreadMark) and mark.record.marker == "events":
             self._of_events.add(mark)
             if self._task is None:
@@ -72,11 +75,13 @@ class Linger:
 
     def left(self, mark: "Mark") -> None:
         """A mark ended."""
-        if mark.is_automatic:
-            self._gaps.setdefault(mark.command, Gaps()).left_at = time.monotonic()
+        if mark.is_automatic:  # one that yields comes back when it does: that is no gap
+            left_at = None if mark.yielded else time.monotonic()
+            self._gaps.setdefault(mark.command, Gaps()).left_at = left_at
 
     def close(self) -> None:
         """The controller ends."""
+        self._idle.close()
         if self._task:
             self._task.cancel()
 

@@ -9,6 +9,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
+from krex.controller.earlier import is_covered, take_in
 from krex.controller.timing import Audit
 from krex.native import lib
 from krex.protect.cpu_time import Account
@@ -56,6 +59,10 @@ class Process:
         """How many it made so far."""
         return int(lib.krex_block_submissions(self.device.board.c, self.block))
 
+    def limit_wait_s(self) -> float:
+        """How long it waited when a time limit of its own passed meanwhile, at most; 0: never."""
+        return int(lib.krex_block_limit_wait_ns(self.device.board.c, self.block)) * 1e-9
+
     def has_flag(self, flag: int) -> bool:
         """Whether the shim set this flag (KREX_FLAG_*)."""
         return bool(lib.krex_block_flags(self.device.board.c, self.block) & flag)
@@ -70,6 +77,7 @@ class Mark(abc.ABC):
         self.requested = self.queued = time.monotonic()
         self.granted = 0.0
         self.ended = False
+        self.yielded = False  # it ended so, and its thread may ask for the device with it again
         self.tid = 0  # the thread whose mark it is, by its process's own numbers
         self.cpu = Account()  # of siblings that are not frozen, from the grant on
         self._submissions_at_grant = 0
@@ -136,6 +144,10 @@ class Mark(abc.ABC):
         """
         return False
 
+    def give_up(self) -> bool:
+        """Yield the device, if it is an automatic mark. False: it is none, or goes on."""
+        return False
+
     @property
     @abc.abstractmethod
     def process(self) -> Process | None:
@@ -177,11 +189,22 @@ class Mark(abc.ABC):
 class ThreadMark(Mark):
     """An outermost mark of a process's thread. Its state is a word in the process's block."""
 
-    def __init__(self, process: Process, slot: int, name: str, tid: int, marker: str) -> None:
-        super().__init__(process.command, process.pid, marker, name, process.regions)
-        process.regions += 1
+    def __init__(
+        self,
+        process: Process,
+        slot: int,
+        name: str,
+        tid: int,
+        marker: str,
+        before: "ThreadMark | None" = None,
+    ) -> None:
+        index = before.record.index if before else process.regions
+        super().__init__(process.command, process.pid, marker, name, index)
+        process.regions += before is None
         self._process, self.slot = process, slot
         self.tid = tid
+        self._before = before  # itself, until it yielded
+        self._is_told = self._is_over = False  # of one that has yielded
         # By the thread itself: it submits on before we read that its region ended.
         self.submissions_at_end: int | None = None
         self._idle_since_s = 0.0  # it ended then, if it did so by being idle
@@ -213,6 +236,42 @@ class ThreadMark(Mark):
         for state in _GRANTED:
             self._move(state, lib.KREX_MARK_CLOSING)
 
+    def give_up(self) -> bool:
+        if not self.is_automatic:
+            return False
+        # One of timed events is not idle: something is recorded, and not read yet.
+        ends = self.record.marker == "events"
+        after = lib.KREX_MARK_LEAVING if ends else lib.KREX_MARK_YIELDED
+        if not any(self._move(s, after) for s in (lib.KREX_MARK_EXCLUSIVE, lib.KREX_MARK_CLOSING)):
+            return False
+        self.yielded = not ends
+        if ends:
+            self.not_exclusive("yielded_idle")
+        return True
+
+    def comes_back(self, tid: int) -> "ThreadMark":
+        """One that has yielded, and asks anew. It has one record of all its holds."""
+        record = self.record
+        again = ThreadMark(self._process, self.slot, record.name, tid, record.marker, self)
+        again.record.region_id = record.region_id
+        return again
+
+    def finish(self, reason: str | None = None) -> None:
+        """One that has yielded is over, and did not come back."""
+        if not self.yielded or self._is_over:
+            return
+        self._is_over = True
+        if reason:
+            self.not_exclusive(reason)
+        self._look_at_timing()
+        if self._is_told:
+            self._send()
+
+    def send(self) -> None:
+        self._is_told = True
+        if not self.yielded or self._is_over:
+            super().send()
+
     def began_already(self) -> bool:
         return self._move(lib.KREX_MARK_SHARED, lib.KREX_MARK_SHARED)
 
@@ -229,6 +288,8 @@ class ThreadMark(Mark):
         return self._process.has_flag(lib.KREX_FLAG_OTHER_DEVICE)
 
     def _send(self) -> None:
+        if self._before:
+            take_in(self.record, self._before.record)
         self._process.send_record(self.record)
 
     def _let_go_on(self, exclusive: bool) -> bool:
@@ -239,6 +300,7 @@ class ThreadMark(Mark):
         board, block = self._process.device.board.c, self._process.block
         longest = lib.krex_block_longest_wait_ns(board, block)
         self.record.longest_gate_wait_s = longest * 1e-9
+        self.record.limit_wait_s = self._process.limit_wait_s() or UNSET
         if self.record.marker == "events":  # its end may be by our limit
             for state in (*_GRANTED, lib.KREX_MARK_CLOSING, lib.KREX_MARK_IDLE):
                 self._move(state, lib.KREX_MARK_FREE)
@@ -249,12 +311,26 @@ class ThreadMark(Mark):
         audit.add(self._process, self.slot)
         whole.add(self._process)
         self.record.timing = audit.timing(whole)
+        had_several = self._is_over or (self._before and not self.yielded)
+        if had_several and not is_covered(audit):
+            self.not_exclusive("yielded_idle")
         if self._idle_since_s:
             self.record.hold_s = max(0.0, self._idle_since_s - self.granted)
 
     def _move(self, before: int, after: int) -> bool:
         board, block = self._process.device.board.c, self._process.block
         return bool(lib.krex_mark_move(board, block, self.slot, before, after))
+
+
+def asking(
+    before: ThreadMark | None, process: Process, slot: int, name: str, tid: int, marker: str
+) -> ThreadMark:
+    """The mark that asks for the device: another one than `before`, unless that has yielded."""
+    if before and before.yielded:
+        return before.comes_back(tid)
+    if before:
+        process.device.leave(before)  # its end never got here: our queue was full
+    return ThreadMark(process, slot, name, tid, marker)
 
 
 class CommandMark(Mark):
@@ -278,7 +354,7 @@ class CommandMark(Mark):
         return self.command.submissions()
 
     def uses_other_device(self) -> bool:
-        return any(p.has_flag(lib.KREX_FLAG_OTHER_DEVICE) for p in self.command.processes())
+        return self.command.uses_other_device()
 
     def _send(self) -> None:
         self.command.report(self.record)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from krex.native import ffi, lib
-from krex.record import Timing
+from krex.timing_record import Timing
 
 if TYPE_CHECKING:
     from krex.controller.mark import Process
@@ -24,6 +24,7 @@ _SUMS = (
     "by_others",
     "after_stop",
     "disturbed",
+    "split",
 )
 
 

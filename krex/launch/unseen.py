@@ -19,5 +19,6 @@ def unseen(regions: Collection[str]) -> str:
         return ""
     return (
         f"no region of {', '.join(names)}, which KREX_REGION names: not called, or only inside "
-        "another region, or nothing was timed; if it is misspelt, correct it"
+        "another region, or nothing was timed, or the Python that called it was started with -I, "
+        "-E, -S or without this command's PYTHONPATH; if it is misspelt, correct it"
     )

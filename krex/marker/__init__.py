@@ -33,6 +33,9 @@ def region(name: Any = "") -> Any:
     return _Region(str(name))
 
 
+shim.expect()
+
+
 class _Region:
     """One mark. It has no state but its name, so it may be used again, and in itself."""
 

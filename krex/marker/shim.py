@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The preloaded library's marks. Where it is not loaded, every one of these does nothing."""
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -37,6 +39,14 @@ def leave() -> None:
         library.krex_region_end()
 
 
+def expect() -> None:
+    """The program imports krex: its timed events are not taken for what it wants marked."""
+    library = shim() if "libkrex" in os.environ.get("LD_PRELOAD", "") else None
+    tell = getattr(library, "krex_region_expect", None)  # an older one has none
+    if tell is not None:
+        tell()
+
+
 def arm(name: str) -> None:
     """Begin an automatic mark: its region starts when the timing does, in a call to the driver."""
     library = shim()
@@ -49,6 +59,20 @@ def disarm() -> None:
     library = shim()
     if library is not None:
         library.krex_region_disarm()
+
+
+def arming(name: str) -> "Any":
+    """`arm` with its name and `disarm`, as functions in C that a `with` can call; or None."""
+    library = shim()
+    if library is None:
+        return None
+    import ctypes
+    import functools
+
+    leave = library["krex_region_disarm"]  # an object of its own
+    leave.argtypes = [ctypes.py_object] * 3  # those of an __exit__; the callee looks at none
+    leave.restype = None
+    return functools.partial(library.krex_region_arm, _encoded(name)), leave
 
 
 def shim() -> "Any":

@@ -9,6 +9,8 @@ stands before the next comma. `none` stands alone. Empty or unset: auto.
 """
 
 _WORDS = ("auto", "events", "whole", "none")
+# What the shim has room for (ranges.h, ranges.c).
+_MOST_RANGES, _LONGEST_RANGE = 16, 127
 _HINT = "items are call:MODULE.FUNCTION, nvtx:RANGE, events, whole, none, auto, with commas"
 
 
@@ -47,10 +49,18 @@ def _take(item: str, before: str, spec: Spec) -> str:
             raise ValueError(f"{name!r} is not the dotted name of a function, MODULE.FUNCTION")
         spec.calls.append(name)
     elif kind == "nvtx" and name:
-        spec.ranges.append(name)
+        spec.ranges.append(_range(name, spec))
     else:
         raise ValueError(f"{item!r} is none of its items; {_HINT}")
     return kind
+
+
+def _range(name: str, spec: Spec) -> str:
+    if len(name.encode("utf-8", "surrogateescape")) > _LONGEST_RANGE:
+        raise ValueError(f"{name!r} has more than {_LONGEST_RANGE} bytes; name another range")
+    if len(spec.ranges) == _MOST_RANGES:
+        raise ValueError(f"more than {_MOST_RANGES} nvtx ranges; name one around them, or fewer")
+    return name
 
 
 def is_function_name(name: str) -> bool:

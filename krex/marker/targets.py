@@ -4,7 +4,7 @@
 import types
 
 from . import trampoline
-from .automatic import Automatic
+from .automatic import Automatic, in_c
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def mark(module: types.ModuleType, qualname: str, name: str) -> bool:
     function = _function(value)
     if function is not None:
         try:
-            trampoline.mark(function, Automatic(name))
+            trampoline.mark(function, in_c(name))
         except (SyntaxError, ValueError) as error:  # its code was not made by the compiler
             raise CannotMark(f"its code cannot be replaced: {error}") from None
     elif isinstance(value, types.BuiltinFunctionType) and holder is module:
@@ -96,7 +96,7 @@ def _contextlib_file() -> str:
 
 def _wrapper(function: "Any", name: str) -> "Any":
     """Something to put in the place of a function in C."""
-    manager = Automatic(name)
+    manager = in_c(name)
 
     def marked(*args: "Any", **kwargs: "Any") -> "Any":
         with manager:

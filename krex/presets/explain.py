@@ -149,12 +149,7 @@ def _verdict(spec: Spec, found: Explanation) -> Iterator[str]:
         yield f"Functions of {', '.join(marked)} are regions."
     if spec.ranges:
         yield f"NVTX ranges {', '.join(spec.ranges)} are regions."
-    if "auto" in spec.words and not marked and "events" not in spec.words:
-        yield (
-            "Nothing else is a region by itself: KREX_REGION=events marks from the first event "
-            "that is recorded for timing to its read-out."
-        )
-    if "events" in spec.words:
+    if "events" in spec.words or ("auto" in spec.words and not found.explicit):
         yield (
             "Elsewhere a region goes from the first event that is recorded for timing to its "
             "read-out."

@@ -36,7 +36,8 @@ class Ends(NamedTuple):
 
     def joined(self, other: "Ends") -> bool:
         """Whether one side can wait for the other to read or to write."""
-        return bool(self.reads & other.writes or self.writes & other.reads)
+        apart = self.reads.isdisjoint(other.writes) and self.writes.isdisjoint(other.reads)
+        return not apart
 
     def union(self, other: "Ends") -> "Ends":
         """Those of both."""

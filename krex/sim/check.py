@@ -38,6 +38,7 @@ class Region(Struct, kw_only=True, frozen=True):
     granted_ns: int
     released_ns: int
     holder_pids: frozenset[int]
+    earlier: tuple[Region, ...] = ()  # the same region's, in the holds that it had before
 
 
 class Violation(Struct, kw_only=True, frozen=True):
@@ -186,11 +187,17 @@ def _claim(path: str | Path, number: int, record: dict[str, Any]) -> Region:
             granted_ns=int(record["granted_ns"]),
             released_ns=int(record["released_ns"]),
             holder_pids=frozenset(map(int, record["holder_pids"])),
+            earlier=tuple(_earlier(path, number, record)),
         )
     except KeyError as error:
         raise RecordError(path, number, f"an exclusive region without {error}") from None
     except (TypeError, ValueError) as error:
         raise RecordError(path, number, str(error)) from None
+
+
+def _earlier(path: str | Path, number: int, record: dict[str, Any]) -> Iterator[Region]:
+    for hold in record.get("earlier_holds", ()):
+        yield _claim(path, number, {**record, "earlier_holds": (), **hold})
 
 
 class _Regions:
@@ -215,9 +222,9 @@ def check(log: Log, records: Iterable[tuple[bool, Region | None]]) -> Check:
     """Hold every exclusive region against the log."""
     seen = list(records)
     claims = [claim for _, claim in seen if claim]
-    by_device = defaultdict(list)
+    by_device: defaultdict[str, list[Region]] = defaultdict(list)
     for claim in claims:
-        by_device[claim.device].append(claim)
+        by_device[claim.device].extend((claim, *claim.earlier))
     devices = {device: _Regions(regions) for device, regions in by_device.items()}
     covered_ns = log.covered_ns or 0
     end_ns = max([covered_ns, *(interval.end_ns for interval in log.intervals)])

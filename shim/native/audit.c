@@ -18,3 +18,7 @@ uint64_t krex_mark_idle_since_ns(const struct krex_board *board, int index, int 
         return 0;
     return krex_load_relaxed(&b->audits[mark].idle_since_ns);
 }
+
+uint64_t krex_block_limit_wait_ns(const struct krex_board *board, int index) {
+    return krex_load_relaxed(&board->block[index].limit_wait_ns);
+}

@@ -18,6 +18,7 @@ enum krex_mark_state {
     KREX_MARK_LEAVING,
     KREX_MARK_IDLE,
     KREX_MARK_CLOSING,
+    KREX_MARK_YIELDED,
     ...
 };
 struct krex_audit {
@@ -35,6 +36,7 @@ struct krex_audit {
     uint32_t by_others;
     uint32_t after_stop;
     uint32_t disturbed;
+    uint32_t split;
     ...;
 };
 enum krex_wire_type {
@@ -79,7 +81,11 @@ void krex_block_ask_drain(struct krex_board *board, int index, uint64_t epoch);
 int krex_block_drained(const struct krex_board *board, int index, uint64_t epoch);
 int krex_mark_move(struct krex_board *board, int index, int mark, uint32_t from, uint32_t to);
 void krex_block_audit(const struct krex_board *board, int index, int mark, struct krex_audit *to);
+uint64_t krex_block_limit_wait_ns(const struct krex_board *board, int index);
 uint64_t krex_mark_idle_since_ns(const struct krex_board *board, int index, int mark);
+void krex_block_ask_idle(struct krex_board *board, int index, uint32_t number);
+int krex_block_is_idle(const struct krex_board *board, int index, uint32_t number);
+void krex_block_idle_asked(struct krex_board *board, int index, uint32_t number);
 int krex_groups_write(const int *freeze, int count, int frozen);
 int krex_groups_await_frozen(const int *events, int count, uint64_t ns);
 /* Of shim/sim/wire.h, what the controller says to the process of the simulated devices. */

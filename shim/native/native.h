@@ -6,5 +6,6 @@
 #include "board.h"
 #include "closer.h"
 #include "groups.h"
+#include "idle.h"
 #include "sim/wire.h"
 #include "wire.h"

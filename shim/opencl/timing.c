@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "timing.h"
 
+#include "../region.h"
+
 #define HOOK __attribute__((visibility("default")))
 
 uint32_t krex_cl_profiles;
@@ -14,7 +16,8 @@ bool krex_cl_is_timed(cl_command_queue queue) {
 
 void krex_cl_queue_times(cl_command_queue queue) {
     if (krex_cl_is_timed(queue)) {
-        krex_arm_prepare();
+        if (krex_region_has("events"))
+            krex_arm_events();
         krex_store_relaxed(&krex_cl_profiles, 1);
     }
 }
@@ -30,10 +33,12 @@ HOOK cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info param_name
                                     size_t *param_value_size_ret) {
     cl_int result = KREX_REAL(event, clGetEventProfilingInfo)(event, param_name, param_value_size,
                                                               param_value, param_value_size_ret);
-    if (result == CL_SUCCESS && param_name == CL_PROFILING_COMMAND_END && param_value)
+    if (result == CL_SUCCESS && param_name == CL_PROFILING_COMMAND_END && param_value) {
+        krex_arm_events();
         krex_audit_read(event, event,
                         when(event, CL_PROFILING_COMMAND_END) -
                             when(event, CL_PROFILING_COMMAND_START));
+    }
     return result;
 }
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Timed commands: those with an event, in a queue that profiles. The event is both ends of a pair.
+ *
+ * Bindings ask for an event of every command, and many a program makes its queues profile and never
+ * looks: such would keep the device for all that it does. So by default a program is taken to time once
+ * it has read a profile; by KREX_REGION=events from its first timed command on.
  */
 #ifndef KREX_OPENCL_TIMING_H
 #define KREX_OPENCL_TIMING_H

@@ -14,7 +14,7 @@ def timed():
         _context.append(ctypes.c_void_p())
         _ok(cu.cuInit(0))
         _ok(cu.cuDevicePrimaryCtxRetain(ctypes.byref(_context[0]), 0))
-        _ok(cu.cuCtxSetCurrent(_context[0]))
+    _ok(cu.cuCtxSetCurrent(_context[0]))  # of each thread
     events = [ctypes.c_void_p(), ctypes.c_void_p()]
     for event in events:
         _ok(cu.cuEventCreate(ctypes.byref(event), 0))

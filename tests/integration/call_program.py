@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls every function of call_harness once, by the ways that harnesses have. CPython 3.8 or newer.
 
-call_program.py kinds | spawn | forkserver | popen | main
+call_program.py kinds | spawn | forkserver | popen | lost | main
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import call_harness
 from call_harness import plain  # whoever has it has the marked one
@@ -72,12 +73,19 @@ def popen():
     )
 
 
+def lost():
+    """As those that set PYTHONPATH to a place of their own."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    code = "import call_harness; call_harness.plain(1, c=2); call_harness.plain(1, c=2)"
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+
+
 def main():
     method = sys.argv[1]
     if method in ("spawn", "forkserver"):
         spawn(method)
     else:
-        {"kinds": every_kind, "popen": popen, "main": local}[method]()
+        {"kinds": every_kind, "popen": popen, "lost": lost, "main": local}[method]()
     looks_unchanged()
     print("done")
 

@@ -1,55 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of torch is marked, in this process, a spawned one, and one as Inductor starts them."""
+"""PyTorch's ways to time something, on a simulated GPU; its CPU build has no use for one itself.
+
+call_torch_program.py timer | lock | processes | compile_workers | benchmarker
+"""
 
 import contextlib
 import inspect
 import json
 import multiprocessing
-import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 
-import torch
+import call_events
+from call_harness import timed
+from call_torch import benchmark
 from torch._inductor.runtime import benchmarking
-from torch._inductor.utils import python_subprocess_env
 from torch.utils.benchmark import Timer
 
-CHILD = (
-    "import torch; from torch._inductor.runtime import benchmarking as b;"
-    "print(b._gpu_benchmark_lock_context().name)"
-)
+BRIEFLY = 0.01
 
 
-def context():
-    with benchmarking.maybe_gpu_benchmark_lock(), benchmarking.maybe_gpu_benchmark_lock():
-        return benchmarking._gpu_benchmark_lock_context().name
+def timer():
+    """By the clock of the host; each method, with the number of calls that it timed."""
+    it = Timer("timed()", globals={"timed": timed})
+    found = [
+        it.timeit(10),
+        it.blocked_autorange(min_run_time=BRIEFLY),
+        it.adaptive_autorange(threshold=1.0, min_run_time=BRIEFLY, max_run_time=1.0),
+    ]
+    calls = [len(one.raw_times) * one.number_per_run for one in found]
+    return {"calls": calls, "signature": str(inspect.signature(Timer.timeit))}
 
 
-def marked(function):
-    return any(hasattr(constant, "marks_functions") for constant in function.__code__.co_consts)
+def processes():
+    """In this process, a spawned one, and the one that Inductor tunes in."""
+    from torch._inductor.autotune_process import TuningProcess
+
+    pids = [benchmark()]
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        pids.append(pool.submit(benchmark).result())
+    tuning = TuningProcess(device=None)
+    tuning.put(benchmark)
+    pids.append(tuning.get())
+    tuning.shutdown()
+    return pids
 
 
-def main():
-    timer = Timer("x + 1", globals={"x": torch.ones(4)})
-    timer.timeit(10)
-    methods = ["timeit", "blocked_autorange", "adaptive_autorange"]
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        spawned = pool.apply(context)
-    command = [sys.executable, "-c", CHILD]
-    started = subprocess.run(
-        command, env=python_subprocess_env(), capture_output=True, text=True, check=True
-    )
-    found = {
-        "timer": [name for name in methods if marked(getattr(Timer, name))],
-        "contexts": [context(), spawned, started.stdout.strip()],
-        "signature": str(inspect.signature(Timer.timeit)),
-    }
-    # A harness that sets a lock of its own gets what was there before, and its own is used.
-    before = benchmarking.set_gpu_benchmark_lock_context(contextlib.nullcontext)
-    found["theirs"] = before is not None and benchmarking.set_gpu_benchmark_lock_context(
-        before
-    ) is (contextlib.nullcontext)
-    print(json.dumps(found))
+def compile_workers():
+    """In those that Inductor compiles in."""
+    from torch._inductor.compile_worker.subproc_pool import SubprocKind, SubprocPool
+
+    pids = []
+    for kind in (SubprocKind.FORK, SubprocKind.SPAWN):
+        workers = SubprocPool(1, kind=kind)
+        pids.append(workers.submit(benchmark).result())
+        workers.shutdown()
+    return pids
+
+
+def lock():
+    """A program that sets a lock of its own gets what was there before, and its own is used."""
+    entered = []
+
+    @contextlib.contextmanager
+    def own():
+        entered.append(1)
+        yield
+
+    before = benchmarking.set_gpu_benchmark_lock_context(own)
+    benchmark()
+    after = benchmarking.set_gpu_benchmark_lock_context(before)
+    benchmark()
+    return {"entered": len(entered), "theirs": after is own}
+
+
+class Driver:
+    """As Triton has it of a GPU."""
+
+    get_device_interface = staticmethod(lambda: call_events.Interface)
+    get_empty_cache_for_benchmark = call_events.Buffer
+    clear_cache = staticmethod(call_events.Buffer.zero_)
+
+
+def benchmarker():
+    """Inductor's own use of Triton's do_bench, under its lock."""
+    import triton
+
+    call_events.start()
+    triton.runtime.driver.set_active(Driver())
+    return benchmarking.TritonBenchmarker().benchmark_gpu(timed, warmup=2, rep=5)
 
 
 if __name__ == "__main__":
-    main()
+    ways = {way.__name__: way for way in (timer, lock, processes, compile_workers, benchmarker)}
+    print(json.dumps({name: ways[name]() for name in sys.argv[1:]}))

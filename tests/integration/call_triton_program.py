@@ -7,55 +7,14 @@ call_triton_program.py do_bench | autotune
 import json
 import sys
 import warnings
-from pathlib import Path
 
 import triton
 import triton.language as tl
+from call_events import SIZE, Buffer, Interface, start
 from triton.testing import do_bench
 
-sys.path.insert(0, str(Path(__file__).with_name("cuda")))
-from cu import Address, Float, Handle, Size, cu, get, ok
-
 warnings.filterwarnings("ignore")  # about defaults that will change
-SIZE, BLOCK = 1 << 20, 1024
-
-
-class Event:
-    """As torch.cuda.Event."""
-
-    def __init__(self, enable_timing=False):
-        self.handle = get("cuEventCreate", 0 if enable_timing else 2)
-
-    def record(self):
-        ok(cu.cuEventRecord(self.handle, None))
-
-    def elapsed_time(self, end):
-        return get("cuEventElapsedTime", self.handle, end.handle, kind=Float).value
-
-
-class Interface:
-    """As torch.cuda."""
-
-    Event = Event
-
-    @staticmethod
-    def synchronize():
-        ok(cu.cuCtxSynchronize())
-
-
-class Buffer:
-    """As a tensor: what is cleared between repeats, and what a kernel is given."""
-
-    dtype = "float32"
-
-    def __init__(self):
-        self.address = get("cuMemAlloc_v2", Size(4 * SIZE), kind=Address)
-
-    def data_ptr(self):
-        return self.address.value
-
-    def zero_(self):
-        ok(cu.cuMemsetD8Async(self.address, 0, Size(4 * SIZE), None))
+BLOCK = 1024
 
 
 @triton.jit
@@ -66,8 +25,7 @@ def krex_axpy_f32(a, x, y, n, BLOCK: tl.constexpr):  # noqa: N803
     tl.store(y + offset, value, mask=inside)
 
 
-ok(cu.cuInit(0))
-ok(cu.cuCtxSetCurrent(get("cuDevicePrimaryCtxRetain", 0, kind=Handle)))
+start()
 driver = triton.runtime.driver.active
 driver.get_device_interface = lambda: Interface
 driver.get_empty_cache_for_benchmark = Buffer

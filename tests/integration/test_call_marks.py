@@ -110,6 +110,28 @@ def test_a_child_with_an_environment_of_its_own_is_marked(sim: Krex) -> None:
     assert names(sim) == ["call_harness.plain"]
 
 
+@pytest.mark.parametrize("version", ["3.8", "3.12"])
+def test_a_child_that_lost_pythonpath_says_once_that_it_marks_nothing(
+    sim: Krex, version: str
+) -> None:
+    # GIVEN a harness that gives its child another PYTHONPATH
+    region = "call:call_harness.plain"
+    done = run(sim, interpreter(version), str(PROGRAM), "lost", region=region)
+    # THEN it runs, and says what is lost and what to do, in one line
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    child, ours = done.stderr.splitlines()
+    assert "without the PYTHONPATH of its command" in child and "krex.region" in child
+    # AND krex run, which a user sees in any case, names what had no region, and why that may be
+    assert "no region of call_harness.plain" in ours
+    assert "without this command's PYTHONPATH" in ours
+    assert names(sim) == []
+
+
+def test_where_no_functions_are_named_a_lost_pythonpath_is_not_told_of(sim: Krex) -> None:
+    done = run(sim, interpreter("3.11"), str(PROGRAM), "lost", region="events")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
 def test_a_virtual_environment_is_marked(sim: Krex) -> None:
     made = sim.folder / "venv"
     subprocess.run([*interpreter("3.9"), "-m", "venv", "--without-pip", made], check=True)

@@ -26,7 +26,8 @@ with krex.region("stays"):
 """
 
 # Keys that a CPU device has nothing to say under: it has no slice, no memory of its own, nobody who
-# knows its processes, and is not simulated. The last ones are of timed pairs: the program has none.
+# knows its processes, and is not simulated. The last ones are of timed pairs, of automatic
+# marks, and of time limits: the program has none.
 OF_A_GPU = (
     *(
         "cpus.",
@@ -37,6 +38,8 @@ OF_A_GPU = (
         "simulator.",
     ),
     "timing.shortest_pair",
+    "earlier_holds",
+    "limit_wait_s",
 )
 
 

@@ -199,7 +199,7 @@ inline ask_siblings() {
     skip
 }
 
-/* Hold._freeze, krex/controller/hold.py. All commands were admitted before; a frozen one stands
+/* Hold._begin_freeze, krex/controller/hold.py. All commands were admitted before; a frozen one stands
  * still at once. */
 inline freeze_siblings() {
     for (j : 0 .. CLIENTS - 1) {
@@ -322,12 +322,12 @@ end:
        :: d_step { WAITS(2) -> start(2) }
 #endif
        fi;
-       /* Hold._close, krex/controller/hold.py, and krex_gate_swap, shim/closer.c: the heavy gate, */
+       /* Hold._close, krex/controller/hold.py, and krex_gate_swap, shim/closer.c: the heavy gate,
+        * whose callers fence themselves, */
        if
-       :: d_step { heavy_gate == epoch - 1 -> heavy_gate = epoch }
+       :: d_step { heavy_gate == epoch - 1 -> heavy_gate = epoch; awaiting = 1 }
        :: heavy_gate != epoch - 1 -> goto undo
        fi;
-       fence();
        /* and when no heavy call is left, the gate. */
        if
        :: d_step {

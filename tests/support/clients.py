@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python that has real clients of the vendors' drivers, which `make clients` makes.
+"""The Pythons that have real clients of the vendors' drivers (`make clients`), and PyTorch.
 
-One of its own: some of them hook into the start of every interpreter of their environment.
+Of their own: some of them hook into the start of every interpreter of their environment.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-PYTHON = Path(__file__).parents[2] / ".venv-clients" / "bin" / "python"
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / ".venv-clients" / "bin" / "python"
+TORCH = ROOT / ".venv-torch" / "bin" / "python"
 LIST = (
     "from importlib import metadata as m; print(*(d.metadata['Name'] for d in m.distributions()))"
 )
@@ -31,6 +33,24 @@ def installed() -> frozenset[str]:
 def python_with(*packages: str) -> str:
     """That Python, or skip the test; where KREX_TEST_CLIENTS=required, fail it."""
     if missing := [name for name in packages if name not in installed()]:
-        assert os.environ.get("KREX_TEST_CLIENTS") != "required", missing
-        pytest.skip(f"not installed: {' '.join(missing)} (make clients)")
+        _skip(*missing)
     return str(PYTHON)
+
+
+def python_with_torch() -> str:
+    """The one that has PyTorch's CPU build, in the same way."""
+    if not TORCH.exists():
+        _skip("torch")
+    return str(TORCH)
+
+
+def packages_with(*packages: str) -> str:
+    """Where these are, for the PYTHONPATH of a Python of the same version, in the same way."""
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    words = [python_with(*packages), "-c", code]
+    return subprocess.run(words, stdout=-1, text=True, check=True).stdout.strip()
+
+
+def _skip(*missing: str) -> None:
+    assert os.environ.get("KREX_TEST_CLIENTS") != "required", missing
+    pytest.skip(f"not installed: {' '.join(missing)} (make clients torch)")

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.pages import sections
 
 from krex import presets
 from krex.errors import UsageError
@@ -42,6 +43,18 @@ def test_the_page_has_each_harness_with_its_status():
     sections = dict(re.findall(r"^## (.+?)\n+\*(.+?)\*", page, re.MULTILINE))
     builtin = table.read(table.BUILTIN)
     assert {p.title: p.status for p in builtin.values()} == sections
+
+
+@pytest.mark.parametrize("preset", table.read(table.BUILTIN).values(), ids=lambda p: p.title)
+def test_its_section_says_what_the_table_says(preset):
+    # One text in two places: `krex explain` prints the table's.
+    section = " ".join(sections(PAGE)[preset.title].split())
+    assert f"*{preset.status}*; the names are those of {preset.checked}." in section
+    assert [text for text in (preset.why, *preset.notes) if text not in section] == []
+    # AND its command is one that marks it
+    [words] = re.findall(r"^(?:\$ )?(.*)krex run .*-- ", sections(PAGE)[preset.title], re.MULTILINE)
+    assert ("KREX_REGION=" in words) == (preset.region != "auto")
+    assert preset.region == "auto" or f"KREX_REGION={preset.region} " in words
 
 
 def test_a_users_file_adds_and_replaces(home):

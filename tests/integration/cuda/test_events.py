@@ -18,6 +18,7 @@ EVENTS = {"KREX_REGION": "events"}
 PAIRS = 20  # of the program's loop, a few milliseconds each
 MOST_REGIONS = 3  # of such a loop
 LOOPS = 15  # together longer than half a second
+LONG_LOOPS = 150  # of kernels of 0.2 ms, without pauses; likewise
 
 
 @pytest.fixture(params=["cuda", "hip"])
@@ -89,18 +90,49 @@ def test_a_kernel_that_waits_for_the_host_holds_nothing_up(cli):
     assert sum(r["timing"]["timed_pairs_inside"] for r in report) == 3
 
 
+@pytest.mark.parametrize("region", ["events", "auto"])
 @pytest.mark.parametrize("way", ["untimed", "captured"])
-def test_events_that_do_not_time_begin_no_region(cli, way):
+def test_events_that_do_not_time_begin_no_region(cli, way, region):
     # GIVEN a program whose events do not time, or are only captured
     # WHEN it runs THEN there is no region
-    assert run(cli, way, **EVENTS) == []
+    assert run(cli, way, KREX_REGION=region) == []
 
 
-@pytest.mark.parametrize("region", ["auto", "none"])
-def test_events_mark_nothing_unless_asked_to(cli, region):
-    # GIVEN a program that times, without regions by events
-    # WHEN it runs THEN there is no region
+@pytest.mark.parametrize("region", ["", "auto"])
+def test_events_mark_what_nothing_else_marks(cli, region):
+    # GIVEN a program that times, and has no marks
+    # WHEN it runs as by default
+    [record] = run(cli, "good", KREX_REGION=region)
+    # THEN its events mark it
+    assert (record["marker"], record["exclusive"]) == ("events", True)
+    assert record["timing"]["timed_pairs_inside"] == 1
+
+
+@pytest.mark.parametrize("region", ["none", "call:no.such", "nvtx:no such"])
+def test_events_mark_nothing_where_something_else_is_asked_for(cli, region):
+    # GIVEN a program that times
+    # WHEN it is to have no regions, or others THEN there is none
     assert run(cli, "good", KREX_REGION=region) == []
+
+
+def test_a_program_that_may_mark_itself_is_left_to_that(cli):
+    # GIVEN a program that imports krex, and times before its own mark and after it
+    # WHEN it runs as by default THEN its mark is the only region
+    report = run(cli, "imports_krex", "good", "explicit_then_bare")
+    assert [r["name"] for r in report] == ["explicit"]
+    # AND where events are asked for, what it times before is one too
+    report = run(cli, "imports_krex", "good", "explicit_then_bare", **EVENTS)
+    assert [r["marker"] for r in report] == ["events", "explicit"]
+
+
+def test_a_marked_function_is_not_marked_by_its_events_too(cli):
+    # GIVEN a program that times by itself, and then in a marked function
+    report = run(cli, "good", "armed_by_events", "armed_by_waits", "good")
+    # THEN each has one mark, and all that was timed is in one
+    marked = [(r["marker"], r["timing"]["timed_pairs_inside"]) for r in report]
+    assert [pair for pair in marked if pair[0] == "call"] == [("call", 1), ("call", 0)]
+    assert sum(pairs for marker, pairs in marked if marker == "events") == 2
+    assert report[-1]["timing"]["timed_pairs_outside"] == 0
 
 
 def test_a_region_ends_while_the_program_goes_on(cli):
@@ -174,6 +206,14 @@ def test_a_loop_that_is_longer_than_the_limit_is_several_regions(cli):
     assert sum(r["timing"]["timed_pairs_inside"] for r in report) == LOOPS * PAIRS
     # AND no hold was longer than that (where a stall ends a region early, the next shares its hold)
     assert len({r["hold_id"] for r in report}) > 1
+
+
+def test_who_never_reads_its_events_gives_others_a_turn_too(cli):
+    # GIVEN a limit, and a program that records events in a loop that is longer, and reads none
+    report = run(cli, *["unread_loop"] * LONG_LOOPS, options=("--max-hold", "0.2"), **EVENTS)
+    # THEN it has several holds, none of which the limit ended
+    assert len({r["hold_id"] for r in report}) > 1
+    assert [r["reasons"] for r in report] == [[]] * len(report)
 
 
 def test_a_pair_that_is_longer_than_the_limit_says_so(cli):

@@ -38,11 +38,23 @@ def test_what_is_timed_by_profiles_is_in_a_region(krex, way):
     assert report[-1]["timing"]["timed_pairs_outside"] == 0
 
 
-@pytest.mark.parametrize(("way", "env"), [("unprofiled", EVENTS), ("loop", {})])
+@pytest.mark.parametrize(
+    ("way", "env"),
+    [("unprofiled", EVENTS), ("unprofiled", {}), ("unread", {}), ("loop", {"KREX_REGION": "none"})],
+)
 def test_what_does_not_time_or_is_not_to_mark_has_no_region(krex, way, env):
-    # GIVEN a queue without profiles, or a command that is not to be marked by events
+    # GIVEN a queue without profiles, or profiles that nobody reads, or a command without regions
     # THEN there is no region
     assert run(krex, way, **env) == []
+
+
+def test_by_default_a_program_is_marked_once_it_has_read_a_profile(krex):
+    # GIVEN a program that reads the profiles of its kernels one by one
+    report = run(krex, "loop")
+    # THEN all but the first are in regions by events, which say so
+    assert {(r["marker"], r["exclusive"]) for r in report} == {("events", True)}
+    assert sum(r["timing"]["timed_pairs_inside"] for r in report) == PAIRS - 1
+    assert report[-1]["timing"]["timed_pairs_outside"] == 1
 
 
 def test_profiles_are_pairs_with_what_they_say(krex):

@@ -6,8 +6,6 @@ import sys
 
 from device import Device
 
-import krex
-
 PAIRS = 10
 device = Device()
 numbers = device.numbers()
@@ -29,6 +27,13 @@ def batch() -> None:
     device.queue.finish()
     for event in events:
         read(event)
+
+
+def unread() -> None:
+    """As who has a queue that profiles, and never looks."""
+    for _ in range(PAIRS):
+        device.step(numbers)
+        device.queue.finish()
 
 
 def unprofiled() -> None:
@@ -58,11 +63,15 @@ def armed() -> None:
 
 def child() -> None:
     """A supervisor that holds a region while its child measures in another."""
+    import krex
+
     with krex.region("supervisor"):
         subprocess.run([sys.executable, __file__, "marked"], check=True)
 
 
 def marked() -> None:
+    import krex
+
     with krex.region("child"):
         loop()
 

@@ -35,9 +35,12 @@ struct litmus {
 
 /* What a round closes. Both end with the gate closed and no pass; opening it ends the round. */
 enum litmus_mode {
-    CLOSE_GATE, /* from open */
-    TAKE_PASS,  /* from closed, with the submitter as the holder */
+    CLOSE_GATE,  /* from open */
+    TAKE_PASS,   /* from closed, with the submitter as the holder */
+    CLOSE_HEAVY, /* the heavy gate, from open: by its swap alone, for the caller fences himself */
 };
+
+static inline int gate_of(enum litmus_mode mode) { return mode == CLOSE_HEAVY ? HEAVY : GATE; }
 
 /* Puts the gate, or the submitter's pass, out of what it can pass under: the epoch `before`. */
 typedef void litmus_close(struct krex_board *board, enum litmus_mode mode, uint64_t before);
@@ -58,19 +61,31 @@ static inline void await_round(const uint64_t *word, uint64_t round) {
             sched_yield();
 }
 
-static inline void litmus_submit(struct krex_board *board) {
+static inline bool litmus_enter(enum litmus_mode mode) {
+    return mode == CLOSE_HEAVY ? krex_heavy_enter() : krex_gate_enter();
+}
+
+static inline void litmus_leave(enum litmus_mode mode, bool mine) {
+    if (mode == CLOSE_HEAVY)
+        krex_heavy_leave(mine);
+    else
+        krex_gate_leave(mine);
+}
+
+static inline void litmus_submit(struct krex_board *board, enum litmus_mode mode) {
     attach(board);
     submit(); /* joins: from here on each is the fast path */
     for (uint64_t round = 1;; round++) {
         await_round(&litmus->go, round);
         /* A busy submitter has these lines at hand: its loads are early, its announce is not. */
-        (void)krex_may_pass(krex_process.block, epoch_of(board));
+        (void)krex_may_pass(krex_process.block, krex_gate_epoch(board, gate_of(mode)));
         dawdle(round, 7);
-        bool mine = krex_gate_enter();
+        bool mine = litmus_enter(mode);
         CHECK(mine);
-        litmus->passed_under = krex_thread.word->submit >> 1;
+        const struct krex_word *w = krex_thread.word;
+        litmus->passed_under = (mode == CLOSE_HEAVY ? w->heavy : w->submit) >> 1;
         await_round(&litmus->looked, round);
-        krex_gate_leave(mine);
+        litmus_leave(mode, mine);
         krex_store_release(&litmus->left, round);
     }
 }
@@ -83,13 +98,14 @@ static inline int litmus_round(struct krex_board *board, enum litmus_mode mode, 
         krex_block_pass(board, 0, epoch_of(board) + 1);
         CHECK(krex_cas_u64(&board->gate, epoch_of(board), epoch_of(board) + 1));
     }
-    uint64_t before = epoch_of(board);
+    uint64_t before = krex_gate_epoch(board, gate_of(mode));
     krex_store_release(&litmus->go, round);
     dawdle(round, 11);
     close(board, mode, before);
-    int seen = mode == TAKE_PASS ? krex_in_flight(board, GATE, before, 0) : in_flight(board, GATE);
+    int seen = mode == TAKE_PASS ? krex_in_flight(board, GATE, before, 0)
+                                 : in_flight(board, gate_of(mode));
     krex_store_release(&litmus->looked, round);
-    unshut(board, GATE);
+    unshut(board, gate_of(mode));
     await_round(&litmus->left, round);
     return !seen && litmus->passed_under == before;
 }
@@ -122,7 +138,7 @@ static inline uint64_t litmus_run(enum litmus_mode mode, litmus_close *close, ui
     if (submitter == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         pin_to(&allowed, 0);
-        litmus_submit(board);
+        litmus_submit(board, mode);
     }
     pin_to(&allowed, 1);
     EVENTUALLY(krex_block_submissions(board, 0) == 1);
@@ -135,8 +151,9 @@ static inline uint64_t litmus_run(enum litmus_mode mode, litmus_close *close, ui
     CHECK(kill(submitter, SIGKILL) == 0);
     CHECK(waitpid(submitter, NULL, 0) == submitter);
     CHECK(sched_setaffinity(0, sizeof allowed, &allowed) == 0);
-    printf("%s: %lu violations in %lu rounds\n",
-           mode == TAKE_PASS ? "taking the pass" : "closing the gate", violations, round);
+    static const char *const names[] = {"closing the gate", "taking the pass",
+                                        "closing the heavy gate"};
+    printf("%s: %lu violations in %lu rounds\n", names[mode], violations, round);
     return violations;
 }
 
