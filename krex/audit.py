@@ -139,6 +139,12 @@ KINDS: Final[dict[str, Kind]] = {
         "own may have fired.",
         "Take `frozen_s` from what the limit counts, raise the limit, or run it again.",
     ),
+    "waited_past_limit": Kind(
+        "error",
+        "A time limit of the program's own passed while it waited for the device: what it counted "
+        "was that wait, and a handler in Python ran only after it.",
+        "Raise the limit by what may be waited, or run fewer commands at once.",
+    ),
     "reported_disagrees": Kind(
         "error",
         "The number that the harness reports is not one that the driver's own times allow.",
@@ -251,6 +257,8 @@ def _of_command(record: Record) -> Iterator[Finding]:
         stood_s = float(record.get("frozen_s", 0))
         detail = f"status {record.get('status')}, stood still for {stood_s:.3f} s"
         yield _finding("frozen_past_limit", record, detail)
+    if waited_s := record.get("limit_wait_s"):
+        yield _finding("waited_past_limit", record, f"waited for {waited_s:.3f} s")
     if refused := record.get("oom_while_shared"):
         yield _finding("out_of_memory", record, f"{len(refused)} refused")
 

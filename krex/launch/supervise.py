@@ -222,7 +222,7 @@ class Supervisor:
             self._abandon(OPEN_AT_END)  # by a process that outlives the command
             ended = message.get("command")
             if isinstance(ended, dict):
-                self._on_stillness(ended)
+                self._on_command(ended)
 
     def _end_region(self, record: dict[str, object]) -> None:
         self._marks_for_it |= record.get("marker") in ("call", "nvtx", "events")
@@ -230,8 +230,8 @@ class Supervisor:
         self._messages.info(_describe(record))
         self._write(record)
 
-    def _on_stillness(self, ended: dict[str, object]) -> None:
-        """What the controller says of the whole command: how long it stood still."""
+    def _on_command(self, ended: dict[str, object]) -> None:
+        """What the controller says of the whole command."""
         frozen_s, longest_s = _seconds(ended, "frozen_s"), _seconds(ended, "longest_freeze_s")
         if count := ended.get("freezes"):
             self._messages.info(

@@ -82,6 +82,7 @@ BAD: dict[str, dict[str, Any]] = {
     "foreign_process": GOOD | {"foreign_processes": {"at_start": [STRANGER], "at_end": []}},
     "out_of_memory": GOOD | {"oom_while_shared": [{"pid": 17, "wanted_bytes": 1, "others": []}]},
     "frozen_past_limit": COMMAND | {"limit_suspected": True, "frozen_s": 3.5, "status": 124},
+    "waited_past_limit": COMMAND | {"limit_wait_s": 2.1},
 }
 # These need more than a record, or less.
 REPORTED, UNCHECKED, NO_REGION = "reported_disagrees", "reported_unchecked", "no_region"
