@@ -4,12 +4,12 @@
  * NVTX_INJECTION64_PATH names and has it fill in its functions; `krex run` names this one. What is here
  * of NVTX's interface is what its headers say of a tool's side, version 2 and later.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 
 #include "arm.h"
+#include "atomic.h"
 #include "ranges.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -40,8 +40,7 @@ struct domain {
     struct domain *next;
     char name[128];
 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list, which only grows */
-static struct domain *domains;
+static struct domain *domains; /* a list, which only grows */
 
 /* --- names --- */
 
@@ -129,10 +128,10 @@ static const struct domain *make_domain(const char *name) {
     if (!d)
         return NULL;
     strncpy(d->name, name, sizeof d->name - 1);
-    pthread_mutex_lock(&lock);
-    d->next = domains;
-    domains = d;
-    pthread_mutex_unlock(&lock);
+    d->next = krex_load_relaxed(&domains);
+    while (!__atomic_compare_exchange_n(&domains, &d->next, d, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {
+    }
     return d;
 }
 

@@ -67,6 +67,28 @@ struct stack {
 };
 static __thread struct stack stacks[DOMAINS];
 
+static pthread_key_t exit_key;
+static bool exit_key_made;
+
+/* A thread that ends inside its ranges would leave the process armed for good. */
+static void end_with_thread(void *unused) {
+    (void)unused;
+    for (struct stack *s = stacks; s < stacks + DOMAINS; s++)
+        for (; s->armed; s->armed &= s->armed - 1)
+            krex_disarm();
+}
+
+static void make_exit_key(void) {
+    exit_key_made = pthread_key_create(&exit_key, end_with_thread) == 0;
+}
+
+static void watch_thread(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_exit_key);
+    if (exit_key_made)
+        pthread_setspecific(exit_key, stacks);
+}
+
 /* NULL: the thread has used too many; what is in further ones is not seen. */
 static struct stack *stack_of(const void *domain) {
     for (struct stack *s = stacks; s < stacks + DOMAINS; s++)
@@ -84,6 +106,7 @@ int krex_range_push(const void *domain, const struct krex_range *r) {
         return 0;
     if (s->depth < LEVELS && r) {
         s->armed |= UINT64_C(1) << s->depth;
+        watch_thread();
         krex_range_arm(r);
     }
     return (int)s->depth++;

@@ -4,11 +4,11 @@
  * library. It has a vendor's entry only so that programs which look its functions up get these.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "arm.h"
+#include "atomic.h"
 #include "gpu/library.h"
 #include "ranges.h"
 #include "resolve.h"
@@ -46,36 +46,16 @@ static void *find_once(void **known, const char *name) {
     return function;
 }
 
-/* Ranges of the process that arm, by what the library calls them. More at a time mark nothing. */
+/* Ranges of the process that arm: one more than what the library calls them, 0: none. More at a time
+ * mark nothing. */
 enum { STARTED = 16 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-    uint64_t id;
-    bool used;
-} started[STARTED];
+static uint64_t started[STARTED];
 
-static bool note_started(uint64_t id) {
-    bool noted = false;
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < STARTED && !noted; i++)
-        if (!started[i].used) {
-            started[i].id = id;
-            started[i].used = noted = true;
-        }
-    pthread_mutex_unlock(&lock);
-    return noted;
-}
-
-static bool forget_started(uint64_t id) {
-    bool found = false;
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < STARTED && !found; i++)
-        if (started[i].used && started[i].id == id) {
-            started[i].used = false;
-            found = true;
-        }
-    pthread_mutex_unlock(&lock);
-    return found;
+static bool replace_started(uint64_t before, uint64_t after) {
+    for (int i = 0; i < STARTED; i++)
+        if (krex_cas_u64(&started[i], before, after))
+            return true;
+    return false;
 }
 
 HOOK int roctxRangePushA(const char *message) {
@@ -101,7 +81,7 @@ HOOK uint64_t roctxRangeStartA(const char *message) {
         (uint64_t (*)(const char *))find_once(&known, "roctxRangeStartA");
     const struct krex_range *range = krex_ranges_asked() ? krex_range_of(message) : NULL;
     uint64_t id = real ? real(message) : 0;
-    if (range && note_started(id))
+    if (range && replace_started(0, id + 1))
         krex_range_arm(range);
     return id;
 }
@@ -111,7 +91,7 @@ HOOK void roctxRangeStop(uint64_t id) {
     void (*real)(uint64_t) = (void (*)(uint64_t))find_once(&known, "roctxRangeStop");
     if (real)
         real(id);
-    if (krex_ranges_asked() && forget_started(id))
+    if (krex_ranges_asked() && replace_started(id + 1, 0))
         krex_disarm();
 }
 

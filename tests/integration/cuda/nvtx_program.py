@@ -3,6 +3,7 @@
 
 import sys
 
+import cu
 import nvtx
 import timing_program as timing
 
@@ -62,6 +63,15 @@ def wide_name():
 
 def marked():
     nvtx.mark("bench")
+    timing.pair()
+
+
+def thread_ends_inside():
+    def begin():
+        nvtx.push_range("bench")
+        timing.pair()
+
+    cu.in_thread(begin)
     timing.pair()
 
 

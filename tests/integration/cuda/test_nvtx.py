@@ -42,6 +42,7 @@ def run(cli: Krex, way: str, region: str, **env: str) -> tuple[list[dict[str, An
         ("started", "nvtx:other", 2),
         ("wide_name", "nvtx:größe", 1),
         ("marked", "nvtx:bench", None),
+        ("thread_ends_inside", "nvtx:bench", 1),
     ],
 )
 def test_a_range_of_that_name_is_a_region(cli, way, region, pairs):
