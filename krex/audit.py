@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from krex.errors import UsageError
 from krex.reasons import REASONS
-from krex.record import Count
+from krex.timing_record import Count
 
 SCHEMA: Final = "krex.audit"
 SCHEMA_VERSION: Final = 1

@@ -10,7 +10,8 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from krex.record import LIMIT_MEANING, OOM_MEANING, Count, MemoryRefusal, Seconds
+from krex.record import LIMIT_MEANING, OOM_MEANING, MemoryRefusal
+from krex.timing_record import Count, Seconds
 
 SCHEMA: Final = "krex.command"
 SCHEMA_VERSION: Final = 1

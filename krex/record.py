@@ -10,13 +10,10 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from krex.timing_record import Timing
+from krex.timing_record import Count, Seconds, Timing
 
 SCHEMA: Final = "krex.region"
 SCHEMA_VERSION: Final = 1
-
-Count = Annotated[int, Meta(ge=0)]
-Seconds = Annotated[float, Meta(ge=0)]
 
 
 class Handshake(Struct, omit_defaults=True, kw_only=True):
@@ -40,8 +37,8 @@ class Handshake(Struct, omit_defaults=True, kw_only=True):
     freeze_s: Annotated[
         Seconds | UnsetType,
         Meta(
-            description="Seconds until the sibling commands stood still. Absent: they were not to, "
-            "by `--protect`."
+            description="Seconds until the sibling commands stood still; meanwhile the device was "
+            "asked who is there. Absent: they were not to, by `--protect`."
         ),
     ] = UNSET
     pin_s: Annotated[

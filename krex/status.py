@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
-from krex.record import Count, Seconds
+from krex.timing_record import Count, Seconds
 
 SCHEMA: Final = "krex.status"
 SCHEMA_VERSION: Final = 1

@@ -21,8 +21,9 @@
 
 uint32_t krex_arm_state;
 
-/* Guards what is below, for a moment only: a mark waits for its grant without it, and `asking` says so.
- * Whoever records a timed event then waits with it; a read-out goes by. */
+/* Guards what is below. A mark asks under it, and registers the process if need be; it waits for its
+ * grant without it, and `asking` says so: whoever records a timed event then waits with it, a read-out
+ * goes by. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t asking;    /* a futex, changed under the lock */
 static __thread bool busy; /* this thread is in here: a signal handler above marks nothing */
@@ -33,8 +34,8 @@ static struct {
     int mark; /* -1: none */
     uint32_t granted;
     bool by_events;
-    bool
-        is_to_end; /* the controller has asked for it, and the program waited, but read nothing yet */
+    /* The controller has asked for it, and the program waited, but read nothing yet. */
+    bool is_to_end;
 } held = {.mark = -1};
 
 static uint32_t armed; /* how many times */
@@ -101,7 +102,8 @@ static uint32_t *state(void) { return &krex_process.block->marks[held.mark]; }
 /* Pairs of a mark that had several holds, but for those that it has read, may lie in two of them. */
 static void note_unread(void) {
     struct krex_audit *audit = krex_region_audit(held.region);
-    if (audit && krex_region_came_back(held.region))
+    bool yielded = krex_load_acquire(state()) == KREX_MARK_YIELDED;
+    if (audit && (yielded || krex_region_came_back(held.region)))
         __atomic_fetch_add(&audit->split, krex_audit_unread(), __ATOMIC_RELAXED);
 }
 

@@ -99,8 +99,9 @@ enum krex_block_flag {
  * sides. When all that was timed is read or waited for, the client notes the time and swaps EXCLUSIVE
  * or SHARED for IDLE; the next timed event swaps it back. The controller swaps IDLE for LEAVING once
  * that has lasted, and EXCLUSIVE or SHARED for CLOSING if the mark is to end at the next read-out,
- * where the client then leaves. One that met its limit is FREE at once. The client finds out by its
- * next swap, which fails.
+ * where the client then leaves. One that met its limit is FREE at once; one that stands idle although
+ * something is unread goes from EXCLUSIVE or CLOSING to LEAVING. The client finds out by its next swap,
+ * which fails.
  *
  * And for the mark of what is armed (arm.c), which may yield: the controller swaps EXCLUSIVE for
  * YIELDED, and the device is others'. The mark stays its process's: at its next timing the client swaps

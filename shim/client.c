@@ -205,7 +205,7 @@ static bool drain_done(void) {
 static void drain(struct krex_block *b, uint64_t request) {
     uint64_t pause_ns = 20000;
     KREX_EACH_VENDOR (v)
-        (*v)->drain_begin();
+        (*v)->drain_begin(request & KREX_ASK_IDLE);
     krex_stop_at("drain-begun");
     while (krex_load_acquire(&b->drain_request) == request) {
         if (drain_done()) {

@@ -46,6 +46,12 @@ void krex_block_free(struct krex_board *board, int index) {
     krex_store_release(&b->state, KREX_BLOCK_FREE);
 }
 
+/* It lies where clients can write; whatever it is, a scan stays on the board. */
+static uint32_t blocks_used(const struct krex_board *board) {
+    uint32_t used = krex_load_relaxed(&board->blocks_used);
+    return used < KREX_BLOCKS ? used : KREX_BLOCKS;
+}
+
 static uint64_t *gate_word(const struct krex_board *board, int which) {
     return (uint64_t *)(which ? &board->heavy_gate : &board->gate);
 }
@@ -64,7 +70,8 @@ int krex_gate_fence(void) {
 
 /* A block that becomes live after this look announces after its own full fence, and sees our swap. */
 static int all_fence_themselves(const struct krex_board *board) {
-    for (uint32_t i = 0; i < board->blocks_used; i++) {
+    uint32_t used = blocks_used(board);
+    for (uint32_t i = 0; i < used; i++) {
         const struct krex_block *b = &board->block[i];
         if (krex_load_acquire(&b->state) == KREX_BLOCK_LIVE &&
             !(krex_load_acquire(&b->flags) & KREX_FLAG_SELF_FENCED))
@@ -114,16 +121,18 @@ static int waits_for(const struct krex_block *b, uint64_t epoch) {
 int krex_in_flight(const struct krex_board *board, int which, uint64_t epoch, int block) {
     if (block >= 0)
         return block_in_flight(&board->block[block], which, UINT64_MAX);
+    uint32_t used = blocks_used(board);
     int n = 0;
-    for (uint32_t i = 0; i < board->blocks_used; i++)
+    for (uint32_t i = 0; i < used; i++)
         if (waits_for(&board->block[i], epoch))
             n += block_in_flight(&board->block[i], which, epoch);
     return n;
 }
 
 int krex_long_open(const struct krex_board *board, uint64_t epoch) {
+    uint32_t used = blocks_used(board);
     int n = 0;
-    for (uint32_t i = 0; i < board->blocks_used; i++)
+    for (uint32_t i = 0; i < used; i++)
         if (waits_for(&board->block[i], epoch))
             n += (int)krex_load_acquire(&board->block[i].heavy_open);
     return n;

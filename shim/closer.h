@@ -19,7 +19,7 @@ int krex_block_reserve(struct krex_board *board, int pid);
 void krex_block_free(struct krex_board *board, int index);
 
 /* `which`: 0 the gate, 1 the heavy gate. Swaps expected -> expected + 1 and, when that closes, runs
- * the membarrier. Returns 1; 0 if the word is not `expected` (somebody reopened it: the lease was
+ * the membarrier, which the heavy gate does not need (board.h). Returns 1; 0 if the word is not `expected` (somebody reopened it: the lease was
  * lost); a negative errno if the membarrier failed (the swap is undone). Opening wakes the waiters. */
 int krex_gate_swap(struct krex_board *board, int which, uint64_t expected);
 uint64_t krex_gate_epoch(const struct krex_board *board, int which);

@@ -118,15 +118,16 @@ static bool cares(const char *name) { return !strncmp(name, "roctx", 5) && hook_
 
 static void *hand_out(const char *name, void *real) { return real ? hook_of(name) : NULL; }
 
-static void nothing(void) {}
+static void begin_nothing(bool asks_only) { (void)asks_only; }
+static void end_nothing(void) {}
 static bool done(void) { return true; }
 static void no_stand_in(bool hooked, uint64_t times) { (void)hooked, (void)times; }
 
 static const struct krex_vendor roctx = {
     .name = "roctx",
-    .drain_begin = nothing,
+    .drain_begin = begin_nothing,
     .drain_done = done,
-    .drain_end = nothing,
+    .drain_end = end_nothing,
     .cares = cares,
     .owns = owns,
     .find = find,

@@ -14,8 +14,10 @@ struct krex_vendor {
 
     /* Draining: called from the drainer only. */
 
-    /* Starts a drain of all that this process has submitted to the vendor's devices. */
-    void (*drain_begin)(void);
+    /* Starts a drain of all that this process has submitted to the vendor's devices. `asks_only`: the
+     * process has the device, and is asked in the middle whether it stands idle (KREX_ASK_IDLE). So
+     * nothing is waited for inside a driver, and what waits on this process's own host is not done. */
+    void (*drain_begin)(bool asks_only);
     /* True: all of it is complete (but for what waits on this process's own host). */
     bool (*drain_done)(void);
     /* Forgets the drain begun, complete or not. */

@@ -41,7 +41,7 @@ OTHER_VERSION = "the controller is of another version (`krex doctor` says what t
 # A mark whose thread has not left it.
 TAKEN = (
     *(lib.KREX_MARK_REQUESTED, lib.KREX_MARK_EXCLUSIVE, lib.KREX_MARK_SHARED),
-    *(lib.KREX_MARK_CLOSING, lib.KREX_MARK_IDLE),
+    *(lib.KREX_MARK_CLOSING, lib.KREX_MARK_IDLE, lib.KREX_MARK_YIELDED),
 )
 _ids = itertools.count(1)
 

@@ -127,6 +127,14 @@ class Hold:
             for mark in self.marks:
                 self._count_cpu(mark, [command])
 
+    def holders(self) -> "list[Process]":
+        """The processes that have the pass, or had it."""
+        return [p for p in self.device.processes.values() if p.pid in self._holders]
+
+    def keeps_others_out(self) -> bool:
+        """Whether there are siblings: they stand still for it, or may wait at the gate."""
+        return bool(self._siblings())
+
     def frozen(self) -> "list[Command]":
         """The commands that stand still for it now."""
         return list(self._frozen)
@@ -392,6 +400,8 @@ class Hold:
             if mark.record.granted_ns:
                 mark.record.holder_pids = sorted(self._holders)
             mark.record.work_at_end = left_work
+            if left_work and mark.yielded:  # it was not idle: what it times may reach beyond
+                mark.not_exclusive("yielded_idle")
             mark.record.foreign_processes = self._company.record()
             mark.record.cpus = self._pins.record()
             mark.record.release_s = opened - began

@@ -18,7 +18,7 @@ from krex.native import lib
 if TYPE_CHECKING:
     from krex.controller.device import Device
     from krex.controller.hold import Hold
-    from krex.controller.mark import Mark, Process
+    from krex.controller.mark import Mark
 
 IDLE_S = 0.2
 LOOK_S = 0.05
@@ -66,7 +66,7 @@ class Idle:
         hold = self._device.hold
         if not hold or not self._may_yield(hold):
             return None
-        board, holders = self._device.board.c, self._holders(hold)
+        board, holders = self._device.board.c, hold.holders()
         if any(
             lib.krex_in_flight(board, which, 0, p.block) for p in holders for which in (GATE, HEAVY)
         ):
@@ -74,16 +74,13 @@ class Idle:
         return hold.id, len(holders), sum(p.submissions() for p in holders)
 
     def _may_yield(self, hold: "Hold") -> bool:
-        marks, waiting = hold.marks, self._device.queue or hold.frozen()
+        marks, waiting = hold.marks, self._device.queue or hold.keeps_others_out()
         automatic = marks and all(mark.is_automatic for mark in marks)
         return bool(hold.granted and hold.exclusive and automatic and waiting)
 
-    def _holders(self, hold: "Hold") -> "list[Process]":
-        return [p for p in self._device.processes.values() if hold.covers(p)]
-
     async def _has_nothing_outstanding(self, hold: "Hold") -> bool:
         """Ask them all. A hold that has marks asks nobody to drain, so no such request is lost."""
-        board, blocks = self._device.board.c, [p.block for p in self._holders(hold)]
+        board, blocks = self._device.board.c, [p.block for p in hold.holders()]
         number = next(_numbers)
         for block in blocks:
             lib.krex_block_ask_idle(board, block, number)

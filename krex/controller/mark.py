@@ -203,8 +203,10 @@ class ThreadMark(Mark):
         process.regions += before is None
         self._process, self.slot = process, slot
         self.tid = tid
-        self._before = before  # itself, until it yielded
-        self._is_told = self._is_over = False  # of one that has yielded
+        self._before = before  # itself, until it yielded; its record is part of ours
+        # Of one that has yielded, and has not come back: its hold's end was told; its thread is out
+        # of it. Its record is sent when both are true.
+        self._is_told = self._is_over = False
         # By the thread itself: it submits on before we read that its region ended.
         self.submissions_at_end: int | None = None
         self._idle_since_s = 0.0  # it ended then, if it did so by being idle
@@ -265,9 +267,11 @@ class ThreadMark(Mark):
             self.not_exclusive(reason)
         self._look_at_timing()
         if self._is_told:
-            self._send()
+            self.send()
 
     def send(self) -> None:
+        if self._before and not self._is_told:
+            take_in(self.record, self._before.record)  # whose hold ended before ours began
         self._is_told = True
         if not self.yielded or self._is_over:
             super().send()
@@ -288,8 +292,6 @@ class ThreadMark(Mark):
         return self._process.has_flag(lib.KREX_FLAG_OTHER_DEVICE)
 
     def _send(self) -> None:
-        if self._before:
-            take_in(self.record, self._before.record)
         self._process.send_record(self.record)
 
     def _let_go_on(self, exclusive: bool) -> bool:
@@ -326,10 +328,11 @@ def asking(
     before: ThreadMark | None, process: Process, slot: int, name: str, tid: int, marker: str
 ) -> ThreadMark:
     """The mark that asks for the device: another one than `before`, unless that has yielded."""
-    if before and before.yielded:
+    if before and before.yielded and (before.record.name, before.record.marker) == (name, marker):
         return before.comes_back(tid)
-    if before:
-        process.device.leave(before)  # its end never got here: our queue was full
+    if before:  # its end never got here: our queue was full
+        process.device.leave(before)
+        before.finish()
     return ThreadMark(process, slot, name, tid, marker)
 
 

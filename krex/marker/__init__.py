@@ -33,9 +33,6 @@ def region(name: Any = "") -> Any:
     return _Region(str(name))
 
 
-shim.expect()
-
-
 class _Region:
     """One mark. It has no state but its name, so it may be used again, and in itself."""
 
@@ -68,3 +65,7 @@ class _Region:
                 return function(*args, **kwargs)
 
         return functools.wraps(function)(marked_coroutine if flags & _COROUTINE_FLAG else marked)
+
+
+# Who imports this may mark by itself: what it times is no region of its own accord any more.
+shim.expect()

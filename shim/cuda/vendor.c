@@ -4,7 +4,7 @@
 #include "api.h"
 #include "drain.h"
 
-static void drain_begin(void) { krex_gpu_drain_reset(&krex_cu_gpu); }
+static void drain_begin(bool asks_only) { krex_gpu_drain_reset(&krex_cu_gpu, asks_only); }
 static bool drain_done(void) { return krex_gpu_drain_advance(&krex_cu_gpu); }
 static void drain_end(void) {} /* the events stay, for the next one */
 

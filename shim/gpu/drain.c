@@ -242,13 +242,16 @@ void krex_gpu_drain_begin(const struct krex_gpu *vendor) {
 
 bool krex_gpu_drain_done(const struct krex_gpu *vendor) {
     pthread_mutex_lock(&lock);
-    step_all(vendor, true);
+    step_all(vendor, !vendor->asks_only);
     bool done = all_drained(vendor) && !unknown_work && !exiting;
     pthread_mutex_unlock(&lock);
     return done;
 }
 
-void krex_gpu_drain_reset(struct krex_gpu *vendor) { vendor->begun = false; }
+void krex_gpu_drain_reset(struct krex_gpu *vendor, bool asks_only) {
+    vendor->begun = false;
+    vendor->asks_only = asks_only;
+}
 
 bool krex_gpu_drain_advance(struct krex_gpu *vendor) {
     /* Acquire: pairs with the call's end. What it submitted is there for the drain to find. */

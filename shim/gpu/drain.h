@@ -34,7 +34,8 @@ struct krex_gpu_context {
 };
 
 struct krex_gpu {
-    bool begun; /* the drain; only the drainer's */
+    bool begun;     /* the drain; only the drainer's */
+    bool asks_only; /* it may not wait in the driver */
 
     /* Of the drain; called by the drainer, without a lock. */
 
@@ -72,7 +73,7 @@ void krex_gpu_context_ended(const struct krex_gpu *vendor, void *handle, bool go
 extern uint32_t krex_gpu_inside;
 
 /* For a vendor's drain_begin and drain_done (../vendor.h): the questions begin when nothing is inside. */
-void krex_gpu_drain_reset(struct krex_gpu *vendor);
+void krex_gpu_drain_reset(struct krex_gpu *vendor, bool asks_only);
 bool krex_gpu_drain_advance(struct krex_gpu *vendor);
 /* The same, whatever is inside. */
 void krex_gpu_drain_begin(const struct krex_gpu *vendor);

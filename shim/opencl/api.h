@@ -47,7 +47,7 @@ static inline void *krex_cl_find(const void *object, int index, const char *name
     ((krex_fn_##name)krex_cl_find((const void *)(object), KREX_INDEX_##name, #name))
 
 /* What vendor.c lists. */
-void krex_cl_drain_begin(void);
+void krex_cl_drain_begin(bool asks_only);
 bool krex_cl_drain_done(void);
 void krex_cl_drain_end(void);
 bool krex_cl_cares(const char *name);

@@ -21,6 +21,7 @@ static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static struct krex_cl_queue *queues;
 static bool unknown_work; /* something could not be put on a list, or under a marker */
 static bool exiting;      /* the driver may be torn down any moment */
+static bool asks;         /* the drain under way is a question; only the drainer's */
 
 /* A forked child: the queues are its parent's, and so may have been the lock. A child by raw clone
  * keeps both; no runtime works in one. */
@@ -149,11 +150,19 @@ void krex_cl_queue_releasing(cl_command_queue queue) {
     pthread_mutex_unlock(&krex_cl_lock);
 }
 
-/* Under the lock. The user events in gone[] are to be released after it. */
-static uint64_t settle_user_events(cl_event gone[]) {
+/* Under the lock. What is behind a user event may begin at any moment, when that is set. */
+static uint64_t watched(void) {
     uint64_t used = krex_cl_pending_used();
     for (struct krex_cl_queue *q = queues; q; q = q->next)
-        used |= q->watched | q->any;
+        used |= q->watched;
+    return used;
+}
+
+/* Under the lock. The user events in gone[] are to be released after it. */
+static uint64_t settle_user_events(cl_event gone[]) {
+    uint64_t used = watched();
+    for (struct krex_cl_queue *q = queues; q; q = q->next)
+        used |= q->any;
     uint64_t settled = krex_cl_user_events_settle(used, gone);
     krex_cl_clear(settled);
     return settled;
@@ -166,7 +175,8 @@ static void begin(struct krex_cl_queue *q) {
     KREX_REAL(q->queue, clFlush)(q->queue);
 }
 
-void krex_cl_drain_begin(void) {
+void krex_cl_drain_begin(bool asks_only) {
+    asks = asks_only;
     cl_event gone[KREX_CL_USER_EVENTS];
     uint64_t settled = 0;
     pthread_mutex_lock(&krex_cl_lock);
@@ -186,6 +196,7 @@ bool krex_cl_drain_done(void) {
     bool done = !exiting && !unknown_work;
     if (!exiting)
         done = krex_cl_pending_sweep(&gone) && done;
+    done = done && !(asks && watched());
     for (struct krex_cl_queue *q = queues; q && done; q = q->next)
         done = q->watched || krex_cl_complete(q->marker);
     pthread_mutex_unlock(&krex_cl_lock);

@@ -21,6 +21,15 @@ def armed_pairs():
         times.pair()
 
 
+def armed_three_pairs():
+    """The same, twice."""
+    with times.Armed():
+        for _ in range(2):
+            times.pair()
+            yield
+        times.pair()
+
+
 def armed_open_pair():
     """The host is busy inside what is timed."""
     with times.Armed():

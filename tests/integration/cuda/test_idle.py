@@ -66,6 +66,27 @@ def test_others_get_the_device_while_a_harness_computes_on_the_host(cli):
     assert check(cli, "armed_pairs", "short")["violations"] == []
 
 
+def test_a_region_may_yield_more_than_once(cli):
+    # GIVEN a marked function that times three pairs, and computes between them
+    idle = Command(cli, "armed_three_pairs")
+    # WHEN others ask for the device each time it computes
+    for _ in range(2):
+        idle.goes_on("idle")
+        other = Command(cli, "short")
+        other.goes_on("idle")
+        other.goes_on("done")
+        other.ends()
+    idle.goes_on("done")
+    record = idle.ends()
+    # THEN it has one record of all its holds, which lie one after the other
+    earlier = record["earlier_holds"]
+    assert len({record["hold_id"], *(hold["hold_id"] for hold in earlier)}) == 3
+    times = [hold[key] for hold in [*earlier, record] for key in ("granted_ns", "released_ns")]
+    assert times == sorted(times)
+    assert (record["exclusive"], record["timing"]["timed_pairs_inside"]) == (True, 3)
+    assert check(cli, "armed_three_pairs", "short")["violations"] == []
+
+
 def test_a_pair_that_reaches_beyond_its_hold_is_told(cli):
     # GIVEN a marked function that computes on the host between the two events of a pair
     record, others = beside(cli, "armed_open_pair")

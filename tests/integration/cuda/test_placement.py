@@ -34,7 +34,6 @@ MODEL = "[contexts]\ncontext_ns = 0\n"
 
 
 def start(cli: Krex, *options: str, **env: str) -> subprocess.Popen[str]:
-    (cli.folder / "model.toml").write_text(MODEL)
     options = ("--sim-model", str(cli.folder / "model.toml"), *options)
     return cli.popen(*cli.base, "run", *options, "--", cli.python_path, "-c", PROGRAM, **env)
 
@@ -55,6 +54,7 @@ def end(*commands: subprocess.Popen[str]) -> None:
 
 @pytest.fixture
 def cli(cli: Krex) -> Krex:
+    (cli.folder / "model.toml").write_text(MODEL)
     cli.start_controller()
     return cli
 

@@ -239,6 +239,19 @@ static void no_such_event(void) {
     CHECK(!events_made);
 }
 
+/* GIVEN such a driver WHEN a holder is only asked THEN nobody waits in it, and it is not idle. */
+static void a_question_does_not_wait(void) {
+    has_record = false;
+    given_context(0);
+    run(0);
+    krex_gpu_drain_reset(&krex_cu_gpu, true);
+    CHECK(!krex_gpu_drain_advance(&krex_cu_gpu) && !in_synchronize);
+    complete(0);
+    CHECK(!krex_gpu_drain_advance(&krex_cu_gpu));
+    krex_gpu_drain_reset(&krex_cu_gpu, false);
+    CHECK(krex_gpu_drain_advance(&krex_cu_gpu));
+}
+
 static void such_an_event_is_not_supported(void) {
     record_says = CUDA_ERROR_NOT_SUPPORTED;
     waiting_in_the_driver();
@@ -511,6 +524,7 @@ int main(void) {
         a_context_with_a_fault,
         a_driver_that_says_something_else,
         no_such_event,
+        a_question_does_not_wait,
         such_an_event_is_not_supported,
         destroyed_meanwhile,
         a_capture_is_open,

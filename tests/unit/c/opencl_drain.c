@@ -39,12 +39,15 @@ static cl_event run_known(cl_command_queue in, cl_event behind) {
     return event;
 }
 
-static bool drained(void) {
-    krex_cl_drain_begin();
+static bool done(bool asks_only) {
+    krex_cl_drain_begin(asks_only);
     bool is = krex_cl_drain_done();
     krex_cl_drain_end();
     return is;
 }
+
+static bool drained(void) { return done(false); }
+static bool idle(void) { return done(true); }
 
 /* The program ends: nothing of the driver's is left with the shim. */
 static void then_nothing_is_kept(void) {
@@ -82,15 +85,15 @@ static void in_order(void) {
     struct object *before = run(queue, NULL);
     cl_event event = unset();
     struct object *behind = run(queue, event), *after = run(queue, NULL);
-    CHECK(!drained());
+    CHECK(!drained() && !idle());
     complete(before);
-    CHECK(drained());
+    CHECK(drained() && !idle()); /* the program may set it at any moment */
     set(event);
-    CHECK(!drained());
+    CHECK(!drained() && !idle());
     complete(behind);
-    CHECK(!drained());
+    CHECK(!drained() && !idle());
     complete(after);
-    CHECK(drained());
+    CHECK(drained() && idle());
     drop(event);
     then_nothing_is_kept();
 }
