@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import Any
 
 import click
@@ -20,6 +21,12 @@ TOO_NOISY = 0.5
 @click.group("eval", context_settings=CONTEXT)
 def command() -> None:
     """Measure what KREX costs, on this machine."""
+    signal.signal(signal.SIGTERM, _end)
+
+
+def _end(number: int, _: object) -> None:
+    """As Ctrl-C does: what was started and made for the measurement goes too."""
+    raise SystemExit(128 + number)
 
 
 def _options(function: Any) -> Any:

@@ -13,13 +13,18 @@ from krex.controller.hold import Hold
 from krex.controller.linger import Linger
 from krex.controller.mark import CommandMark, Mark, Process
 from krex.controller.residents import FRESH_S, Adapter, Nobody
-from krex.controller.waiting import Abort
+from krex.controller.waiting import NOT_DRAINED, Abort, GiveWay
 from krex.native import lib
 from krex.protect.journal import Journal
 from krex.protect.mappings import takes_part
 
 if TYPE_CHECKING:
     from krex.controller.command import Command
+
+
+# For a region that goes on without the device: what it has queued may wait for its host, which must
+# not find the gate shut again at once.
+HEAD_START_S = 0.05
 
 
 def _at_once(_: float | None) -> float:
@@ -196,9 +201,12 @@ class Device:
                     self.hold.grant()
                 for mark in self.hold.left:
                     mark.send()
+                goes_on_without = self.hold.reason == NOT_DRAINED
                 self.hold = None
                 self.unregistered -= self._departed
                 self._departed = 0
+                if goes_on_without:
+                    await asyncio.sleep(HEAD_START_S)
 
     async def _serve_hold(self, hold: Hold) -> None:
         first = hold.first
@@ -206,6 +214,9 @@ class Device:
             if first.command.exclusive == "none":
                 raise Abort("exclusive_none")
             await hold.acquire()
+        except GiveWay as way:
+            self._put_back(hold, way.mark)
+            return
         except Abort as failure:
             hold.refuse(str(failure))
         hold.grant()
@@ -214,6 +225,13 @@ class Device:
             whole = isinstance(first, CommandMark)
             await self._until_left(hold, None if whole else first.command.max_hold_s)
             await hold.release()
+
+    def _put_back(self, hold: Hold, behind: Mark) -> None:
+        """A hold that has not begun comes after the one of this mark."""
+        hold.undo()
+        hold.first.gave_way = True
+        self.queue.remove(behind)
+        self.queue[:0] = [behind, *hold.marks]
 
     async def _until_left(self, hold: Hold, limit_s: float | None) -> None:
         deadline = None if limit_s is None else time.monotonic() + limit_s

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from krex.controller.board import GATE, HEAVY
 from krex.controller.company import Company
 from krex.controller.pins import Pins
-from krex.controller.waiting import PATIENCE_S, Abort, until
+from krex.controller.waiting import NOT_DRAINED, PATIENCE_S, Abort, GiveWay, until
 from krex.controller.watch import Watch
 from krex.native import lib
 from krex.protect import together
@@ -31,6 +31,8 @@ HEAVY_DEADLINE_S = 2.0
 # before it is done (the launch queue is full, its code has to be loaded): it has as long as that.
 DRAIN_DEADLINE_S = 5.0
 FREEZE_DEADLINE_S = 0.1
+# For a sibling's work that may wait for that sibling's host, which waits for its own turn.
+GIVE_WAY_S = 0.1
 LEAVE_DRAIN_DEADLINE_S = 0.1
 # What --max-wait leaves to each step at least: it is a limit on waiting for others, and a handshake
 # with nobody in the way takes a moment too.
@@ -52,7 +54,7 @@ class Hold:
         self.left: list[Mark] = []  # their records wait for the end, which says if work was left
         self.granted = self.exclusive = False
         self.lingers = False  # the last mark has left, and the holder's next one may still join
-        self._reason = ""  # why it is not exclusive
+        self.reason = ""  # why it is not exclusive
         self._handshake = Handshake()
         self._siblings_then: Siblings | UnsetType = UNSET
         self._freezing = False
@@ -131,10 +133,6 @@ class Hold:
         """The processes that have the pass, or had it."""
         return [p for p in self.device.processes.values() if p.pid in self._holders]
 
-    def keeps_others_out(self) -> bool:
-        """Whether there are siblings: they stand still for it, or may wait at the gate."""
-        return bool(self._siblings())
-
     def frozen(self) -> "list[Command]":
         """The commands that stand still for it now."""
         return list(self._frozen)
@@ -205,7 +203,7 @@ class Hold:
         siblings = [p for p in self.device.processes.values() if p.pid not in self._holders]
         dirty = list(filter(self._is_dirty, siblings))
         left_s = DRAIN_DEADLINE_S - (time.monotonic() - began)
-        await self._drain(dirty, *self._limit(left_s, "sibling_not_drained"))
+        await self._drain(dirty, *self._limit(left_s, NOT_DRAINED))
         stop_at("drained")
         self._step_done("drain_s")
         self._company.ask_at_start()
@@ -226,7 +224,7 @@ class Hold:
         self.exclusive = True
 
     def _describe(self, siblings: "list[Process]", dirty: int) -> Siblings:
-        commands = list(self._siblings())
+        commands = self.siblings()
         return Siblings(
             processes=len(siblings),
             clean=len(siblings) - dirty,
@@ -249,7 +247,7 @@ class Hold:
     def refuse(self, reason: str) -> None:
         """It could not be acquired, or kept; whoever waits for it goes on without."""
         self.exclusive = False
-        self._reason = reason
+        self.reason = reason
         self.undo()
 
     async def _close(self, which: int, epoch: int, limit_s: float, reason: str) -> None:
@@ -286,22 +284,33 @@ class Hold:
         )
 
     async def _drain(self, processes: "list[Process]", limit_s: float, reason: str) -> None:
-        board = self.board.c
+        """Raises GiveWay too, in a handshake."""
+        board, began = self.board.c, time.monotonic()
         self._asked += processes
         for p in processes:
             lib.krex_block_ask_drain(board, p.block, self._epoch)
         stop_at("drain-asked")
-        await self._until(
-            lambda: (
-                all(
-                    self._is_gone(p) or lib.krex_block_drained(board, p.block, self._epoch)
-                    for p in processes
-                )
-                and not self.device.departing
-            ),
-            limit_s,
-            reason,
-        )
+
+        def drained() -> bool:
+            left = list(filter(self._is_outstanding, processes))
+            if left and not self.granted and time.monotonic() - began > GIVE_WAY_S:
+                self._give_way(left)
+            return not left and not self.device.departing
+
+        await self._until(drained, limit_s, reason)
+
+    def _is_outstanding(self, process: "Process") -> bool:
+        drained = lib.krex_block_drained(self.board.c, process.block, self._epoch)
+        return not (drained or self._is_gone(process))
+
+    def _give_way(self, processes: "list[Process]") -> None:
+        """Raise GiveWay if one of these waits for its turn: its work may wait for its own host.
+
+        As that of harnesses whose kernels spin until the host has queued all that is timed.
+        """
+        for mark in self.device.queue:
+            if mark.process in processes and not self.first.gave_way:
+                raise GiveWay(mark)
 
     def _is_dirty(self, process: "Process") -> bool:
         return not lib.krex_block_clean(self.board.c, process.block)
@@ -319,7 +328,7 @@ class Hold:
 
     def _begin_freeze(self) -> None:
         self._freezing = True
-        self._frozen = [c for c in self._siblings() if c.group and not self._shares_pipe(c)]
+        self._frozen = [c for c in self.siblings() if c.group and not self._shares_pipe(c)]
         together.freeze(c.group for c in self._frozen if c.group)
         stop_at("freezing")
 
@@ -360,7 +369,7 @@ class Hold:
             record.cpus = self._pins.record()
             self._count_cpu(mark, self._loose())
         else:
-            mark.not_exclusive(self._reason)
+            mark.not_exclusive(self.reason)
         mark.answer()
 
     async def release(self) -> None:
@@ -454,7 +463,7 @@ class Hold:
             return "device_lost"
         if reason := self._outsiders():
             return reason
-        if self._pins.widened(c for c in self._siblings() if c not in self._frozen):
+        if self._pins.widened(c for c in self.siblings() if c not in self._frozen):
             return "affinity_widened"
         return "context_on_other_device" if mark.uses_other_device() else None
 
@@ -469,11 +478,10 @@ class Hold:
         held_s = time.monotonic() - mark.granted
         return "sibling_ran" if used * 1e-9 > max(CPU_SHARE * held_s, CPU_LEAST_S) else None
 
-    def _siblings(self) -> "Iterable[Command]":
-        holder = self.first.command
-        return [
-            c for c in self.device.commands.values() if c.device is self.device and c is not holder
-        ]
+    def siblings(self) -> "list[Command]":
+        """The commands that stand still for it, or may wait at the gate."""
+        holder, device = self.first.command, self.device
+        return [c for c in device.commands.values() if c.device is device and c is not holder]
 
     def _shares_pipe(self, command: "Command") -> bool:
         """Whether the holder may wait for a sibling to write, or to read what it writes."""
@@ -481,7 +489,7 @@ class Hold:
 
     def _loose(self) -> "list[Command]":
         """The siblings that are not frozen where what they run on is the device."""
-        siblings = self._siblings() if self.device.is_cpu else ()
+        siblings = self.siblings() if self.device.is_cpu else ()
         return [c for c in siblings if not c.group or c in self._running or self._shares_pipe(c)]
 
     @staticmethod

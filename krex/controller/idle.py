@@ -74,7 +74,7 @@ class Idle:
         return hold.id, len(holders), sum(p.submissions() for p in holders)
 
     def _may_yield(self, hold: "Hold") -> bool:
-        marks, waiting = hold.marks, self._device.queue or hold.keeps_others_out()
+        marks, waiting = hold.marks, self._device.queue or hold.siblings()
         automatic = marks and all(mark.is_automatic for mark in marks)
         return bool(hold.granted and hold.exclusive and automatic and waiting)
 

@@ -77,6 +77,7 @@ class Mark(abc.ABC):
         self.requested = self.queued = time.monotonic()
         self.granted = 0.0
         self.ended = False
+        self.gave_way = False  # another was served before it, out of turn; once is enough
         self.yielded = False  # it ended so, and its thread may ask for the device with it again
         self.tid = 0  # the thread whose mark it is, by its process's own numbers
         self.cpu = Account()  # of siblings that are not frozen, from the grant on

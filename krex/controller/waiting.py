@@ -4,13 +4,26 @@
 import asyncio
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from krex.controller.mark import Mark
 
 # Steps usually take less than this; asyncio's timers are no finer than a millisecond.
 PATIENCE_S = 0.002
+NOT_DRAINED = "sibling_not_drained"
 
 
 class Abort(Exception):
     """A deadline was missed; the text is the record's reason."""
+
+
+class GiveWay(Exception):
+    """A hold is to come after this mark's, which is in the queue."""
+
+    def __init__(self, mark: "Mark") -> None:
+        super().__init__(mark)
+        self.mark = mark
 
 
 async def until(done: Callable[[], bool], limit_s: float, reason: str) -> None:

@@ -138,9 +138,12 @@ def _run(count: int, regions: int, kind: str) -> list[dict[str, Any]]:
         report = str(Path(folder, "report"))
         holder = [*krex, "run", "--quiet", "--report", report, "--", *work, "holder", str(regions)]
         try:
-            subprocess.run(holder, env=environment, check=True, timeout=_START_S + regions)
-        except subprocess.SubprocessError as error:
-            raise KrexError(f"the holder failed: {error}", "`krex doctor` may say why") from None
+            with _running(holder, environment, stderr=None) as process:
+                status = process.wait(_START_S + regions)
+        except subprocess.TimeoutExpired as error:
+            raise KrexError(f"the holder hangs: {error}", "`krex doctor` may say why") from None
+        if status:
+            raise KrexError(f"the holder failed: status {status}", "`krex doctor` may say why")
         lines = Path(report).read_text().splitlines()
     # The first region finds the siblings as they came; they are clean from then on.
     records: list[dict[str, Any]] = [json.loads(line) for line in lines][1:]
@@ -155,12 +158,13 @@ def _run(count: int, regions: int, kind: str) -> list[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def _running(command: list[str], environment: dict[str, str]) -> Iterator[None]:
-    process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+def _running(
+    command: list[str], environment: dict[str, str], stderr: int | None = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[bytes]]:
+    """It is asked to end, and not killed: `krex run` then has its command end."""
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=stderr)
     try:
-        yield
+        yield process
     finally:
         process.terminate()
         process.wait(30)

@@ -125,7 +125,11 @@ def _together(
         )
         for n in range(commands)
     ]
-    statuses = [process.wait(_LIMIT_S) for process in started]
+    try:
+        statuses = [process.wait(_LIMIT_S) for process in started]
+    finally:
+        for process in started:
+            process.terminate()  # those that run still, when we are ended
     if any(statuses):
         raise KrexError("a command failed under KREX", "see what it said above")
     outputs = [json.loads((folder / f"o{n}").read_text()) for n in range(commands)]

@@ -4,6 +4,7 @@
 It says what it has done, and when. Each way is a generator that is idle where it yields.
 """
 
+import ctypes
 import os
 import signal
 import sys
@@ -76,6 +77,21 @@ def events_open_pair():
     times.record(times.stop)
     yield
     times.pair()
+
+
+def behind_a_spinning_kernel():
+    """As nvbench does: the kernel spins until the host has queued all of a sample."""
+    page = times.get("cuMemAllocHost_v2", times.Size(4096))
+    flag = ctypes.cast(page, ctypes.POINTER(ctypes.c_uint32))
+    flag[0] = 0
+    spins = times.function(times.module(), "krex_wait_flag")
+    times.ok(times.launch(spins, times.main, page))
+    yield
+    times.record(times.start)
+    times.work()
+    times.record(times.stop)
+    flag[0] = 1
+    times.read()
 
 
 def explicit():
