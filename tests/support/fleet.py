@@ -50,9 +50,9 @@ class Size(NamedTuple):
 class Fleet:
     """The commands of one run after the other, and what was written of them."""
 
-    def __init__(self, krex: Krex, program: Path, size: Size) -> None:
-        self.krex, self.program, self.size = krex, program, size
-        self.log = krex.folder / "device.tsv"
+    def __init__(self, krex: Krex, program: Path, size: Size, name: str = "") -> None:
+        self.krex, self.program, self.size, self.name = krex, program, size, name
+        self.log = krex.folder / f"{name}device.tsv"
         self.reports: list[Path] = []
         self.said: list[dict[str, Any]] = []
 
@@ -74,7 +74,7 @@ class Fleet:
             self.said.append(json.loads(out))
 
     def _start(self, options: tuple[str, ...], seed: int) -> subprocess.Popen[str]:
-        report = self.krex.folder / f"{len(self.reports)}.jsonl"
+        report = self.krex.folder / f"{self.name}{len(self.reports)}.jsonl"
         self.krex.env["KREX_TEST_CODE"] = str(CODE)
         self.reports.append(report)
         _, threads, operations, regions = self.size
@@ -93,7 +93,7 @@ class Fleet:
 
     def claims(self) -> Path:
         """What the programs would claim, by their own clock: alone in each region."""
-        path = self.krex.folder / "claims.jsonl"
+        path = self.krex.folder / f"{self.name}claims.jsonl"
         with path.open("w") as file:
             for said in self.said:
                 for timed in said["timed"]:
