@@ -184,9 +184,12 @@ EXPORT int krex_region_wait(double timeout_s) {
 }
 
 int krex_mark_wait(int i, double timeout_s) {
+    uint64_t generation = krex_load_acquire(&krex_process.generation);
     uint32_t *state = &krex_process.block->marks[i];
     if (krex_load_acquire(state) == KREX_MARK_REQUESTED)
         krex_futex_wait(state, KREX_MARK_REQUESTED, (uint64_t)(timeout_s * 1e9));
+    if (krex_load_acquire(&krex_process.generation) != generation)
+        return 2; /* a child, forked by a signal handler meanwhile: it is its parent that waits */
     uint32_t now = krex_load_acquire(state);
     if (now == KREX_MARK_EXCLUSIVE) {
         if (!joins[i])
@@ -204,10 +207,12 @@ int krex_mark_wait(int i, double timeout_s) {
 }
 
 void krex_mark_await(int i) {
+    uint64_t generation = krex_load_acquire(&krex_process.generation);
     uint64_t started = krex_now_ns(), limit_ns = krex_limit_ns();
     while (krex_mark_wait(i, 0.1) == 1) {
     }
-    krex_limit_waited(krex_process.block, limit_ns, krex_now_ns() - started);
+    if (krex_load_acquire(&krex_process.generation) == generation)
+        krex_limit_waited(krex_process.block, limit_ns, krex_now_ns() - started);
 }
 
 /* Counted here, because the program goes on before the controller has read that its region ended. */
