@@ -136,21 +136,22 @@ static bool go_on(void) {
     return audit && krex_region_audit(held.region) == audit;
 }
 
-/* Under the lock, which is given back meanwhile. */
-static void await_grant(int mark) {
+/* Under the lock, which is given back meanwhile. False: a child, forked by a signal handler in there. */
+static bool await_grant(int mark) {
+    uint64_t generation = krex_load_acquire(&krex_process.generation);
     asking = 1;
     pthread_mutex_unlock(&lock);
     krex_mark_await(mark);
     pthread_mutex_lock(&lock);
     asking = 0;
     krex_futex_wake_all(&asking);
+    return krex_load_acquire(&krex_process.generation) == generation;
 }
 
 static void begin(const char *by, const char *what, bool by_events) {
     int mark = krex_mark_request(what, by);
-    if (mark < 0)
+    if (mark < 0 || !await_grant(mark))
         return;
-    await_grant(mark);
     held.mark = mark;
     held.by_events = by_events;
     held.is_to_end = false;
@@ -163,10 +164,8 @@ static void begin(const char *by, const char *what, bool by_events) {
 
 /* Under the lock. Asks for the device anew if the controller has given it to others meanwhile. */
 static void come_back(void) {
-    if (!krex_mark_request_again(held.mark, name, marker))
-        return;
-    await_grant(held.mark);
-    held.granted = krex_load_acquire(state());
+    if (krex_mark_request_again(held.mark, name, marker) && await_grant(held.mark))
+        held.granted = krex_load_acquire(state());
 }
 
 /* Under the lock. Who is armed has its own record, whatever events have marked until then. */

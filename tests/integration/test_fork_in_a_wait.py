@@ -9,7 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support.command_line import Krex
+from support.sim_device import FOLDER
 from support.waiting import DEADLINE_S, wait_for
 
 SOURCE = Path(__file__).with_name("fork_program.c")
@@ -20,27 +22,31 @@ HOLDER = (
 RUN = ("run", "-q", "--sim", "--protect", "gate", "--")
 
 
-def has_ended_child(pid: int) -> bool:
-    """Whether it has a child that is over, and not waited for yet."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    states = [Path(f"/proc/{c}/stat").read_text().rpartition(")")[2].split()[0] for c in children]
-    return states == ["Z"]
+WAYS = {"its-own": [], "timed-event": ["-DEVENTS", f"-L{FOLDER}", "-l:libcuda.so.1"]}
 
 
-def test_the_child_goes_on_and_the_parent_has_its_region(cli: Krex) -> None:
+def has_child(pid: int) -> bool:
+    return bool(Path(f"/proc/{pid}/task/{pid}/children").read_text())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_child_goes_on_and_the_parent_has_its_region(cli: Krex, way: str) -> None:
     program = cli.folder / "program"
     include = cli("lib-path", "--include").stdout.strip()
-    subprocess.run(["cc", "-D_GNU_SOURCE", f"-I{include}", "-o", program, SOURCE], check=True)
+    compiler = ["cc", "-D_GNU_SOURCE", f"-I{include}", "-o", str(program), str(SOURCE)]
+    subprocess.run([*compiler, *WAYS[way]], check=True)
+    waiter = cli.start(*RUN, str(program), stdin=subprocess.PIPE)
+    pid = int(waiter.stdout.readline())
     # GIVEN a program that waits for its region
     holder = cli.start(*RUN, sys.executable, "-c", HOLDER, stdin=subprocess.PIPE)
     assert holder.stdout.readline() == "inside\n"
-    waiter = cli.start(*RUN, str(program))
-    pid = int(waiter.stdout.readline())
+    waiter.stdin.write("\n")
+    waiter.stdin.flush()
     wait_for(lambda: cli.status()["devices"][0]["queue"])
-    # WHEN it forks in a signal handler THEN the child, which asked for nothing, comes to its end
+    # WHEN it forks in a signal handler, and the device is free
     os.kill(pid, signal.SIGUSR1)
-    wait_for(lambda: has_ended_child(pid))
-    # AND the parent has its turn
+    wait_for(lambda: has_child(pid))
     holder.communicate("\n", timeout=DEADLINE_S)
+    # THEN the child, which asked for nothing, came to its end, and the parent had its turn
     out, err = waiter.communicate(timeout=DEADLINE_S)
     assert (waiter.returncode, out, err) == (0, "0 7\n", "")
